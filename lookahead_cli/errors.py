@@ -1,0 +1,25 @@
+"""What can go wrong, as exceptions a reader can guess. Each message is one sentence: what, where, what to do."""
+
+
+class LookaheadError(Exception):
+    """Base of every error the user can do something about. The command line prints it and leaves with `exit_code`."""
+
+    exit_code = 2
+
+
+class ProfileError(LookaheadError):
+    """A profile, environment variable or flag holds something that is not allowed."""
+
+
+class PromptError(LookaheadError):
+    """There is no usable prompt: missing, empty, not text, or longer than the context."""
+
+
+class ModelError(LookaheadError):
+    """The named model cannot be used: missing files, damaged file, unknown architecture, refused content."""
+
+
+class ResourceError(LookaheadError):
+    """The machine could not do its part: no network, full disk, out of memory."""
+
+    exit_code = 1
