@@ -1,0 +1,37 @@
+"""How the Hugging Face libraries behave inside this tool: silent, no telemetry, and no network unless asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def silence() -> None:
+    """Keep the libraries' own progress bars, warnings and telemetry away. Call it before using them; cheap to repeat.
+
+    The user's terminal shows our progress and one sentence per error; everything else there would be noise.
+    """
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity(50)  # logging.CRITICAL: what matters reaches us as an exception
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """No request leaves the machine inside: the in-process form of the environment variable HF_HUB_OFFLINE.
+
+    The variable itself is read once, at import, and would forbid a later first download in the same process.
+    """
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
