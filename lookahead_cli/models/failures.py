@@ -28,13 +28,9 @@ def disk_failure(error: BaseException, failed: str) -> ResourceError | None:
                 f"{failed}: the disk takes no file of that size; set LOOKAHEAD_CACHE to a folder on another disk."
             )
         if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return ResourceError(
-                f"{failed}: it is not writable; set LOOKAHEAD_CACHE to a folder you may write to."
-            )
+            return ResourceError(f"{failed}: it is not writable; set LOOKAHEAD_CACHE to a folder you may write to.")
         if number in (errno.ENOTDIR, errno.EEXIST):
-            return ResourceError(
-                f"{failed}: a file stands where a folder is needed; set LOOKAHEAD_CACHE to a folder."
-            )
+            return ResourceError(f"{failed}: a file stands where a folder is needed; set LOOKAHEAD_CACHE to a folder.")
     return None
 
 

@@ -54,7 +54,7 @@ def convert(gguf: Path, folder: Path, progress: Progress = silent) -> None:
     header = read_header(gguf)
     _check_architecture(gguf, header)
     require_free_space(folder, header.parameters * _FLOAT32_BYTES + _SPARE_BYTES, f"Converting {gguf.name}")
-    progress(f"converting {gguf.name}", 0.0)
+    progress(f"reading {gguf.name}")
     with _told(gguf):
         tokenizer, model = _read(gguf, progress)
         plain = _plain_copy(model)
@@ -101,7 +101,9 @@ def _read(gguf: Path, progress: Progress) -> tuple[Any, PreTrainedModel]:
         )
     missing = sorted(report["missing_keys"])
     if missing:  # transformers would leave these at random values
-        raise ModelError(f"{gguf} lacks {len(missing)} of the model's weights, {missing[0]} among them; fetch it again.")
+        raise ModelError(
+            f"{gguf} lacks {len(missing)} of the model's weights, {missing[0]} among them; fetch it again."
+        )
     return tokenizer, model
 
 

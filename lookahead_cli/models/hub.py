@@ -1,0 +1,182 @@
+"""Models of the Hugging Face Hub: taken from its local cache if they are all there, else downloaded once.
+
+Small files come first and are checked before any weights are fetched, so what would be refused costs no download,
+and a cached snapshot that has all its weights has everything.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lookahead_cli.errors import LookaheadError, ModelError, ResourceError
+from lookahead_cli.models.failures import disk_failure, first_line
+from lookahead_cli.models.folder import (
+    PICKLE,
+    PICKLE_INDEX,
+    SAFETENSORS,
+    SAFETENSORS_INDEX,
+    check_folder,
+    read_json,
+    shard_names,
+)
+from lookahead_cli.models.progress import Progress, silent
+from lookahead_cli.models.safety import PICKLE_SUFFIXES, REMOTE_CODE, refuse_pickle, refuse_remote_code
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+# Configuration, tokenizer and chat template; never weights, never code.
+_SMALL_FILES = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken")
+_CODE_FILES = ("*.py",)
+
+
+def hub_folder(repo: str, revision: str, allow: frozenset[str], progress: Progress = silent) -> Path:
+    """The local snapshot of the hub model `repo` ("owner/name"), downloaded now if it is not complete.
+
+    `revision` "" means the main branch. Raises ModelError for a model that does not exist or is refused,
+    ResourceError without network or disk space.
+    """
+    with _told(repo, revision):
+        cached = _cached_folder(repo, revision, allow)
+        return cached or _downloaded_folder(repo, revision, allow, progress)
+
+
+def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> Path | None:
+    """The complete snapshot in the local cache, found without any request, or None."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    patterns = ["config.json"]  # what else must be there is decided by `check_folder`, not by the listing of the hub
+    try:
+        folder = Path(
+            snapshot_download(repo, revision=revision or None, local_files_only=True, allow_patterns=patterns)
+        )
+        check_folder(folder, allow, repo)
+    except (LocalEntryNotFoundError, ModelError):
+        # Nothing there, an interrupted download, or something refused: fetching the small files will tell which.
+        return None
+    return folder
+
+
+def _downloaded_folder(repo: str, revision: str, allow: frozenset[str], progress: Progress) -> Path:
+    from huggingface_hub import HfApi
+
+    progress(f"looking up {repo}")
+    found = HfApi().model_info(repo, revision=revision or None)
+    names = [file.rfilename for file in found.siblings or []]
+    # From here on one commit, even if the branch moves on meanwhile; the cache still knows the branch by its name.
+    patterns = [*_SMALL_FILES, *(_CODE_FILES if REMOTE_CODE in allow else ())]
+    templates = [name for name in names if name.startswith("additional_chat_templates/")]
+    small = [name for name in names if "/" not in name and _matches(name, patterns)] + templates
+    if "config.json" not in names:
+        raise ModelError(_without_config(repo, names))
+    folder = _fetch(repo, revision, small, progress)
+    documents = {file.name: read_json(file) for file in folder.glob("*config.json")}
+    refuse_remote_code(repo, documents, allow)
+    _fetch(repo, revision, _weight_names(repo, folder, names, allow), progress)
+    check_folder(folder, allow, repo)
+    return folder
+
+
+def _weight_names(repo: str, folder: Path, names: list[str], allow: frozenset[str]) -> list[str]:
+    """The files of the repository that hold the weights, safetensors before pickle."""
+    for single, index in ((SAFETENSORS, SAFETENSORS_INDEX), (PICKLE, PICKLE_INDEX)):
+        if single == PICKLE and {PICKLE, PICKLE_INDEX} & set(names):
+            refuse_pickle(repo, [name for name in names if name.endswith(PICKLE_SUFFIXES)], allow)
+        if single in names:
+            return [single]
+        if index in names:
+            return shard_names(folder / index)
+    raise ModelError(
+        f"{repo} has no weights that can be loaded: there is no {SAFETENSORS} in it; choose a model that has one."
+    )
+
+
+def _matches(name: str, patterns: list[str]) -> bool:
+    from fnmatch import fnmatch
+
+    return any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def _without_config(repo: str, names: list[str]) -> str:
+    ggufs = sorted(name for name in names if name.endswith(".gguf"))
+    if ggufs:
+        return f"{repo} holds GGUF files only; download one of them, such as {ggufs[0]}, and name the file."
+    return f"{repo} is not a model for transformers: it has no config.json; choose another model."
+
+
+def _fetch(repo: str, revision: str, names: list[str], progress: Progress) -> Path:
+    """Download exactly `names` and return the snapshot folder."""
+    from huggingface_hub import snapshot_download
+
+    return Path(
+        snapshot_download(
+            repo,
+            revision=revision or None,
+            allow_patterns=names,
+            tqdm_class=_bar_class(f"downloading {repo}", progress),
+        )
+    )
+
+
+def _bar_class(activity: str, progress: Progress) -> type[tqdm[Any]]:
+    """A tqdm class that draws nothing and tells `progress` how many of the bytes have arrived."""
+    from tqdm import tqdm
+
+    lock = threading.Lock()
+
+    class ReportingBar(tqdm):  # type: ignore[type-arg]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("name", None)  # an extension of the hub library's own bars
+            self.counts_bytes = kwargs.get("unit") == "B"
+            super().__init__(*args, **{**kwargs, "disable": True})
+            self.total = kwargs.get("total")  # a disabled bar forgets it
+
+        def update(self, n: float | None = 1) -> None:
+            with lock:
+                self.n += n or 0
+                if self.counts_bytes and self.total:
+                    progress(activity, min(self.n / self.total, 1.0))
+
+    return ReportingBar
+
+
+@contextmanager
+def _told(repo: str, revision: str) -> Iterator[None]:
+    """Say in one sentence what stopped the download of `repo`."""
+    from huggingface_hub import errors
+
+    at = f" at revision {revision}" if revision else ""
+    try:
+        yield
+    except LookaheadError:
+        raise
+    except errors.GatedRepoError as error:
+        raise ModelError(
+            f"{repo} is gated: its owner must grant you access on the hub; ask there, then log in with `hf auth login`."
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise ModelError(f"{repo} has no revision {revision}; check the branch, tag or commit.") from error
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
+        raise ModelError(
+            f"{repo} is neither a folder here nor a model on the hub that you may read; check the spelling, and "
+            "for a private model log in with `hf auth login`."
+        ) from error
+    except errors.OfflineModeIsEnabled as error:
+        raise ResourceError(
+            f"{repo}{at} is not complete in the local cache, and HF_HUB_OFFLINE forbids the download; unset it once."
+        ) from error
+    except Exception as error:
+        full = disk_failure(error, f"{repo} cannot be stored in the hub's cache folder")
+        if full is not None:
+            raise ResourceError(str(full).replace("LOOKAHEAD_CACHE", "HF_HOME")) from error
+        if isinstance(error, errors.HfHubHTTPError):
+            raise ResourceError(f"{repo} could not be downloaded ({first_line(error)}); try again later.") from error
+        raise ResourceError(
+            f"{repo}{at} is not complete in the local cache and could not be downloaded ({first_line(error)}); "
+            "connect to the network for this one time."
+        ) from error
