@@ -60,7 +60,10 @@ def build_once(entry: Path, name: str, build: Callable[[Path], None], progress: 
             # mkdtemp makes a folder only its owner may read, but a cache can be shared by several users.
             staging.chmod(0o755)
             build(staging)
-            sizes = {file.name: file.stat().st_size for file in sorted(staging.iterdir())}
+            sizes = {}
+            for file in sorted(staging.iterdir()):
+                file.chmod(0o644)  # safetensors files begin as private ones, too
+                sizes[file.name] = file.stat().st_size
             (staging / CONTENTS).write_text(json.dumps(sizes, indent=1) + "\n", encoding="utf-8")
             os.replace(staging, entry)  # noqa: PTH105 - patched in tests as the call that makes the entry visible
         finally:

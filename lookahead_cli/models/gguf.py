@@ -125,6 +125,8 @@ def _plain_copy(model: PreTrainedModel) -> PreTrainedModel:
     plain.tie_weights()
     plain.config.architectures = [type(plain).__name__]
     plain.generation_config = model.generation_config
+    # Else the end tokens set below would count as derived, to be replaced by those of config.json.
+    plain.generation_config._from_model_config = False
     return plain
 
 

@@ -35,7 +35,7 @@ class GgufHeader:
         return str(self.metadata.get("general.architecture", ""))
 
 
-class _Truncated(Exception):
+class _TruncatedError(Exception):
     """The file ends before the header does."""
 
 
@@ -51,7 +51,7 @@ def read_header(path: Path) -> GgufHeader:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             try:
                 return _Reader(path, content, size).header()
-            except _Truncated:
+            except _TruncatedError:
                 raise ModelError(
                     f"{path} is cut short: its {size:,} bytes end inside the header; fetch the file again."
                 ) from None
@@ -150,6 +150,6 @@ class _Reader:
         """Move on by `length` bytes and return where they begin."""
         begin = self.position
         if length > self.size - begin:
-            raise _Truncated
+            raise _TruncatedError
         self.position = begin + length
         return begin

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookahead_cli.errors import LookaheadError, ModelError, ResourceError
 from lookahead_cli.models.failures import disk_failure, first_line
@@ -25,9 +25,6 @@ from lookahead_cli.models.folder import (
 )
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.models.safety import PICKLE_SUFFIXES, REMOTE_CODE, refuse_pickle, refuse_remote_code
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 # Configuration, tokenizer and chat template; never weights, never code.
 _SMALL_FILES = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken")
@@ -50,10 +47,10 @@ def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> Path | No
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    patterns = ["config.json"]  # what else must be there is decided by `check_folder`, not by the listing of the hub
     try:
+        # Only config.json is asked for: what else must be there `check_folder` knows better than a listing of the hub.
         folder = Path(
-            snapshot_download(repo, revision=revision or None, local_files_only=True, allow_patterns=patterns)
+            snapshot_download(repo, revision=revision or None, local_files_only=True, allow_patterns=["config.json"])
         )
         check_folder(folder, allow, repo)
     except (LocalEntryNotFoundError, ModelError):
@@ -123,13 +120,14 @@ def _fetch(repo: str, revision: str, names: list[str], progress: Progress) -> Pa
     )
 
 
-def _bar_class(activity: str, progress: Progress) -> type[tqdm[Any]]:
+def _bar_class(activity: str, progress: Progress) -> type[Any]:
     """A tqdm class that draws nothing and tells `progress` how many of the bytes have arrived."""
-    from tqdm import tqdm
+    from importlib import import_module
 
+    tqdm: Any = import_module("tqdm").tqdm  # it has no type information
     lock = threading.Lock()
 
-    class ReportingBar(tqdm):  # type: ignore[type-arg]
+    class ReportingBar(tqdm):  # type: ignore[misc]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)  # an extension of the hub library's own bars
             self.counts_bytes = kwargs.get("unit") == "B"
