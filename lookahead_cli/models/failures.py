@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator
 
 from lookahead_cli.errors import ResourceError
@@ -10,6 +11,7 @@ from lookahead_cli.errors import ResourceError
 # Libraries written in Rust report operating system errors as text only, so the text has to be looked at too.
 _FULL_DISK_TEXTS = ("no space left on device", "disk quota exceeded", "os error 28", "os error 122")
 _TOO_LARGE_TEXTS = ("file too large", "os error 27")
+_EXCEPTION_NAME = re.compile(r"\b\w+(Error|Exception): ")
 _OUT_OF_MEMORY_TEXTS = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")
 
 
@@ -46,9 +48,13 @@ def memory_failure(error: BaseException, failed: str, advice: str) -> ResourceEr
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what `error` says, without a closing full stop: short enough to stand inside a sentence."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".")
+    """The first line of what `error` says, without a closing full stop: short enough to stand inside a sentence.
+
+    A first line that ends in a colon takes the next one along; the names of exception classes are left out.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    said = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return _EXCEPTION_NAME.sub("", said).rstrip(".:")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -37,7 +37,7 @@ def check_folder(folder: Path, allow: frozenset[str], name: str = "") -> list[Pa
     if "config.json" not in documents:
         raise ModelError(_without_config(folder, where))
     refuse_remote_code(where, documents, allow)
-    weights = weight_files(folder, allow, where)
+    weights = weight_files(folder, allow, where, documents["config.json"].get("transformers_weights"))
     if not any((folder / file).is_file() for file in _TOKENIZER_FILES) and not list(folder.glob("*.tiktoken")):
         raise ModelError(
             f"{where} has no tokenizer (no tokenizer.json or tokenizer.model); put the files of the model's own "
@@ -46,8 +46,13 @@ def check_folder(folder: Path, allow: frozenset[str], name: str = "") -> list[Pa
     return weights
 
 
-def weight_files(folder: Path, allow: frozenset[str], where: str) -> list[Path]:
-    """The files that hold the weights, safetensors before pickle. Raises ModelError for none, missing or refused."""
+def weight_files(folder: Path, allow: frozenset[str], where: str, named: str | None = None) -> list[Path]:
+    """The files that hold the weights, safetensors before pickle. Raises ModelError for none, missing or refused.
+
+    `named` is the file that config.json names in place of the usual ones, if it does.
+    """
+    if named is not None:
+        return _named_weights(folder, str(named), where)
     if (folder / SAFETENSORS).is_file():
         return [folder / SAFETENSORS]
     if (folder / SAFETENSORS_INDEX).is_file():
@@ -104,6 +109,17 @@ def _shards(folder: Path, index: str, where: str) -> list[Path]:
         if not shard.is_file():
             raise ModelError(f"{where} lacks {shard.name}, which {index} names; complete the download.")
     return shards
+
+
+def _named_weights(folder: Path, named: str, where: str) -> list[Path]:
+    if named.endswith(".safetensors.index.json") and (folder / named).is_file():
+        return _shards(folder, named, where)
+    if named.endswith(".safetensors") and (folder / named).is_file():
+        return [folder / named]
+    raise ModelError(
+        f"{where} has a config.json that names {named} as its weights (transformers_weights), which is not a "
+        "safetensors file in that folder; correct or delete that key."
+    )
 
 
 def _without_config(folder: Path, where: str) -> str:

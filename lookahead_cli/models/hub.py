@@ -29,6 +29,7 @@ from lookahead_cli.models.safety import PICKLE_SUFFIXES, REMOTE_CODE, refuse_pic
 # Configuration, tokenizer and chat template; never weights, never code.
 _SMALL_FILES = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken")
 _CODE_FILES = ("*.py",)
+_NOT_YOU = (401, 403)  # HTTP: unauthorised, forbidden
 
 
 def hub_folder(repo: str, revision: str, allow: frozenset[str], progress: Progress = silent) -> Path:
@@ -173,6 +174,10 @@ def _told(repo: str, revision: str) -> Iterator[None]:
         if full is not None:
             raise ResourceError(str(full).replace("LOOKAHEAD_CACHE", "HF_HOME")) from error
         if isinstance(error, errors.HfHubHTTPError):
+            if error.response.status_code in _NOT_YOU:
+                raise ModelError(
+                    f"The hub does not let you read {repo}; log in with `hf auth login`, or renew an old token."
+                ) from error
             raise ResourceError(f"{repo} could not be downloaded ({first_line(error)}); try again later.") from error
         raise ResourceError(
             f"{repo}{at} is not complete in the local cache and could not be downloaded ({first_line(error)}); "

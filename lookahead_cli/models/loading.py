@@ -146,7 +146,8 @@ def _check_weights(weights: list[Path]) -> None:
             with safe_open(file, framework="pt"):
                 pass
         except (SafetensorError, OSError) as error:
-            raise ModelError(f"{file} is damaged or cut short ({first_line(error)}); fetch the file again.") from error
+            reason = first_line(error).rpartition("header: ")[2]
+            raise ModelError(f"{file} is damaged or cut short ({reason}); fetch the file again.") from error
 
 
 def _load_model(
@@ -167,8 +168,16 @@ def _load_model(
         device_map={"": device},
         use_safetensors=weights[0].suffix == ".safetensors",
         output_loading_info=True,
+        ignore_mismatched_sizes=True,  # reported below, in our words
         **common,
     )
+    wrong = sorted(report["mismatched_keys"])
+    if wrong:
+        weight, stored, expected = wrong[0]
+        raise ModelError(
+            f"{folder} stores {weight} in the shape {tuple(stored)}, but its config.json asks for {tuple(expected)}; "
+            "the two do not belong together, so fetch both again."
+        )
     missing = sorted(report["missing_keys"])
     if missing:  # transformers would leave these at random values
         raise ModelError(

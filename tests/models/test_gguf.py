@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from lookahead_cli.errors import ModelError, ResourceError
-from lookahead_cli.models import cache as cache_module
 from lookahead_cli.models.checksum import remembered_sha256, sha256
 from lookahead_cli.models.gguf import converted_folder
 from lookahead_cli.models.gguf_header import read_header
@@ -107,7 +106,7 @@ def test_entry_that_lost_a_file_is_built_again(gguf_file: Path) -> None:
     ("spoil", "said"),
     [
         (lambda content: b"GGML" + content[4:], "is not a GGUF file"),
-        (lambda content: b"", "is not a GGUF file"),
+        (lambda content: content[:0], "is not a GGUF file"),
         (lambda content: content[:4], "end inside the header"),
         (lambda content: content[:300], "end inside the header"),
         (lambda content: content[:-1000], "is cut short: "),
@@ -165,7 +164,7 @@ def test_full_disk_is_one_sentence_and_leaves_nothing(
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
     if where == "replace":
-        monkeypatch.setattr(cache_module.os, "replace", fail)
+        monkeypatch.setattr("lookahead_cli.models.cache.os.replace", fail)
     else:
         monkeypatch.setattr("transformers.PreTrainedModel.save_pretrained", fail)
     with pytest.raises(ResourceError, match=r"tiny\.gguf cannot be stored in the cache folder .*: the disk is full"):
@@ -177,7 +176,7 @@ def test_too_little_space_is_told_before_converting(gguf_file: Path, monkeypatch
     class Usage:
         free = 1_000_000
 
-    monkeypatch.setattr(cache_module.shutil, "disk_usage", lambda _: Usage)
+    monkeypatch.setattr("lookahead_cli.models.cache.shutil.disk_usage", lambda _: Usage)
     with pytest.raises(ResourceError, match=r"needs 32 MB on the disk of .*, but only 1 MB are free"):
         locate(str(gguf_file))
 
@@ -203,7 +202,9 @@ def test_unwritable_cache_folder_is_told(gguf_file: Path, monkeypatch: pytest.Mo
     def forbid(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(cache_module.tempfile, "mkdtemp", forbid)  # as root, permission bits forbid nothing
+    monkeypatch.setattr(
+        "lookahead_cli.models.cache.tempfile.mkdtemp", forbid
+    )  # as root, permission bits forbid nothing
     with pytest.raises(ResourceError, match="not writable; set LOOKAHEAD_CACHE"):
         locate(str(gguf_file))
 
@@ -218,7 +219,7 @@ def test_out_of_memory_while_converting_is_told(gguf_file: Path, monkeypatch: py
 
 
 def test_interrupt_leaves_nothing(gguf_file: Path, cache: Path) -> None:
-    def interrupt(activity: str, fraction: float | None = None) -> None:
+    def interrupt(activity: str, fraction: float | None = None) -> None:  # noqa: ARG001
         if activity.startswith("storing"):
             raise KeyboardInterrupt
 

