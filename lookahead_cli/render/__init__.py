@@ -1,0 +1,18 @@
+"""Consumers of decoding events: each shows or records a generation in its own way."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from lookahead_cli.decoding.events import StepEvent
+from lookahead_cli.session import Generation
+
+
+class Renderer(Protocol):
+    """Shows one generation."""
+
+    def show(self, step: StepEvent) -> None:
+        """A step has been decided."""
+
+    def close(self, generation: Generation, interrupted: bool) -> None:
+        """There will be no more steps."""

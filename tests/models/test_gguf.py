@@ -219,7 +219,7 @@ def test_out_of_memory_while_converting_is_told(gguf_file: Path, monkeypatch: py
 
 
 def test_interrupt_leaves_nothing(gguf_file: Path, cache: Path) -> None:
-    def interrupt(activity: str, fraction: float | None = None) -> None:  # noqa: ARG001
+    def interrupt(activity: str, fraction: float | None = None) -> None:
         if activity.startswith("storing"):
             raise KeyboardInterrupt
 

@@ -186,7 +186,7 @@ def test_interrupted_download_stops_pip_and_leaves_nothing(
 ) -> None:
     fake_python(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid; exec sleep 60")
 
-    def interrupt(activity: str, fraction: float | None = None) -> None:  # noqa: ARG001
+    def interrupt(activity: str, fraction: float | None = None) -> None:
         if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
             raise KeyboardInterrupt
 

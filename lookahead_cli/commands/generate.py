@@ -1,0 +1,110 @@
+"""`lookahead generate`: one prompt, continued."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from lookahead_cli.commands import options
+
+if TYPE_CHECKING:
+    from lookahead_cli.profile import Settings
+    from lookahead_cli.render import Renderer
+
+
+def generate(
+    context: typer.Context,
+    prompt: options.Prompt = None,
+    prompt_file: options.PromptFile = None,
+    system: options.System = None,
+    raw: options.Raw = False,
+    profile: options.Profile = None,
+    model: options.Model = None,
+    dtype: options.Dtype = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
+    strategy: options.Strategy = None,
+    k: options.K = None,
+    init: options.Init = None,
+    refill: options.Refill = None,
+    temperature: options.Temperature = None,
+    top_p: options.TopP = None,
+    top_k: options.TopK = None,
+    min_p: options.MinP = None,
+    repetition_penalty: options.RepetitionPenalty = None,
+    seed: options.Seed = None,
+    max_new_tokens: options.MaxNewTokens = None,
+    stop: options.Stop = None,
+    no_stats: options.NoStats = False,
+    as_json: options.AsJson = False,
+) -> int:
+    """Continue a prompt, from --prompt, --prompt-file and standard input.
+
+    Standard input and the file come before --prompt, with a blank line between. On a terminal accepted guesses are
+    coloured as they stream; in a pipe there is just the text.
+    """
+    settings = options.resolve_options(context.params).settings
+    return run(settings, read_prompt(prompt, prompt_file), as_json)
+
+
+def read_prompt(prompt: str | None, prompt_file: Path | None) -> str:
+    """The prompt from everything that was given."""
+    from lookahead_cli.errors import PromptError
+    from lookahead_cli.text.prompt import decode_prompt, join_prompt, read_prompt_file
+
+    piped = (
+        None if sys.stdin is None or sys.stdin.isatty() else decode_prompt(sys.stdin.buffer.read(), "standard input")
+    )
+    if prompt is None and prompt_file is None and piped is None:
+        raise PromptError('there is no prompt: give --prompt "...", --prompt-file FILE, or text on standard input')
+    return join_prompt(piped, read_prompt_file(prompt_file) if prompt_file else None, prompt)
+
+
+def run(settings: Settings, prompt: str, as_json: bool) -> int:
+    """Load, decode, render; returns the exit code."""
+    from lookahead_cli.__main__ import INTERRUPTED
+    from lookahead_cli.decoding.events import StepEvent
+    from lookahead_cli.render.progress import ProgressStatus
+    from lookahead_cli.render.terminal import console
+
+    notes = console("stderr", settings.display.color)
+    with ProgressStatus(notes) as progress:
+        progress("loading torch and transformers")
+        from lookahead_cli.session import open_session
+
+        session = open_session(settings, progress)
+        generation = session.generate(prompt)
+        events = iter(generation)
+        progress(f"reading the prompt ({len(generation.prompt_ids)} tokens)")
+        next(events)
+    for notice in session.notices:
+        notes.print(f"note: {notice}", style="yellow")
+
+    renderer = choose_renderer(session.settings, as_json)
+    interrupted = False
+    try:
+        for event in events:
+            if isinstance(event, StepEvent):
+                renderer.show(event)
+    except KeyboardInterrupt:
+        interrupted = True
+    renderer.close(generation, interrupted)
+    return INTERRUPTED if interrupted else 0
+
+
+def choose_renderer(settings: Settings, as_json: bool) -> Renderer:
+    """JSON if asked for, colours on a terminal, the bare text anywhere else."""
+    from lookahead_cli.render.json_object import JsonRenderer
+    from lookahead_cli.render.live import LiveRenderer
+    from lookahead_cli.render.plain import PlainRenderer
+    from lookahead_cli.render.terminal import console
+
+    if as_json:
+        return JsonRenderer(sys.stdout, settings)
+    output = console("stdout", settings.display.color)
+    if output.is_terminal:
+        return LiveRenderer(output, console("stderr", settings.display.color), settings.display.stats)
+    return PlainRenderer(sys.stdout)

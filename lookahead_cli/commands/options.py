@@ -1,0 +1,140 @@
+"""The options that set a profile's keys, shared by every command that decodes; and their completion in the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from lookahead_cli.layers import Resolved
+
+PROMPT, MODEL, DECODING, OUTPUT = "Prompt", "Model", "Decoding", "Output"
+"""Panels of the help page."""
+
+
+def complete_profiles(incomplete: str) -> list[str]:
+    """Profiles that can be named."""
+    from lookahead_cli.profile import profile_names
+
+    return [name for name in profile_names() if name.startswith(incomplete)]
+
+
+def complete_choices(section: str, key: str) -> Callable[[str], list[str]]:
+    """A completion that offers the words a key of the profile takes."""
+
+    def complete(incomplete: str) -> list[str]:
+        from lookahead_cli.profile import choices
+
+        return [word for word in choices(section, key) if word.startswith(incomplete)]
+
+    return complete
+
+
+def _option(panel: str, metavar: str, help_text: str, *flags: str, **more: Any) -> Any:
+    """An option whose value is checked with the profile's keys, so that every layer gets the same message."""
+    return typer.Option(*flags, metavar=metavar, help=help_text, rich_help_panel=panel, **more)
+
+
+def _choice(panel: str, section: str, key: str, help_text: str, *flags: str) -> Any:
+    return _option(panel, "NAME", help_text, *flags, autocompletion=complete_choices(section, key))
+
+
+Prompt = Annotated[str | None, _option(PROMPT, "TEXT", "What to answer or continue.", "--prompt", "-p")]
+PromptFile = Annotated[Path | None, _option(PROMPT, "FILE", "Read the prompt from a file.", "--prompt-file")]
+System = Annotated[str | None, _option(PROMPT, "TEXT", "System text of the conversation.", "--system", "-s")]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="Continue the prompt as it is: no chat template.", rich_help_panel=PROMPT)
+]
+
+Profile = Annotated[
+    str | None,
+    _option(MODEL, "NAME|FILE", "Profile with the settings.", "--profile", autocompletion=complete_profiles),
+]
+Model = Annotated[
+    str | None, _option(MODEL, "SOURCE", "smollm2-135m, a folder, a .gguf file or a hub id.", "--model", "-m")
+]
+Dtype = Annotated[str | None, _choice(MODEL, "model", "dtype", "auto, float32, bfloat16 or float16.", "--dtype")]
+Device = Annotated[str | None, _option(MODEL, "NAME", "auto, cpu, cuda, cuda:N or mps.", "--device")]
+Threads = Annotated[str | None, _option(MODEL, "N|auto", "CPU threads.", "--threads")]
+
+Strategy = Annotated[
+    str | None,
+    _choice(DECODING, "decoding", "strategy", "Where guesses come from: jacobi, or greedy for none.", "--strategy"),
+]
+K = Annotated[str | None, _option(DECODING, "N|auto", "Guesses per step.", "-k")]
+Init = Annotated[
+    str | None,
+    _choice(DECODING, "decoding", "init", "What a fresh guess is: random, copy-last or model.", "--init"),
+]
+Refill = Annotated[
+    str | None,
+    _choice(DECODING, "decoding", "refill", "After a rejected guess: carry on refined ones, or reinit.", "--refill"),
+]
+Temperature = Annotated[
+    str | None, _option(DECODING, "X", "0: the likeliest token; higher: more varied.", "--temperature", "-t")
+]
+TopP = Annotated[
+    str | None, _option(DECODING, "X", "Sample from the likeliest tokens that reach this probability.", "--top-p")
+]
+TopK = Annotated[str | None, _option(DECODING, "N", "Sample from this many likeliest tokens.", "--top-k")]
+MinP = Annotated[
+    str | None, _option(DECODING, "X", "Sample from tokens this fraction as likely as the likeliest.", "--min-p")
+]
+RepetitionPenalty = Annotated[str | None, _option(DECODING, "X", "Above 1: repeat less.", "--repetition-penalty")]
+Seed = Annotated[str | None, _option(DECODING, "N|random", "Same seed, same tokens.", "--seed")]
+MaxNewTokens = Annotated[str | None, _option(DECODING, "N", "Most tokens to generate.", "--max-new-tokens", "-n")]
+Stop = Annotated[list[str] | None, _option(DECODING, "TEXT", "End before this text (may be repeated).", "--stop")]
+
+NoStats = Annotated[
+    bool, typer.Option("--no-stats", help="No legend and summary after the text.", rich_help_panel=OUTPUT)
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="One JSON object: text, tokens, steps, statistics.", rich_help_panel=OUTPUT),
+]
+
+SETTINGS: dict[str, tuple[str, tuple[str, str]]] = {
+    "model": ("--model", ("model", "source")),
+    "dtype": ("--dtype", ("model", "dtype")),
+    "device": ("--device", ("model", "device")),
+    "threads": ("--threads", ("model", "threads")),
+    "strategy": ("--strategy", ("decoding", "strategy")),
+    "k": ("-k", ("decoding", "k")),
+    "init": ("--init", ("decoding", "init")),
+    "refill": ("--refill", ("decoding", "refill")),
+    "temperature": ("--temperature", ("decoding", "temperature")),
+    "top_p": ("--top-p", ("decoding", "top_p")),
+    "top_k": ("--top-k", ("decoding", "top_k")),
+    "min_p": ("--min-p", ("decoding", "min_p")),
+    "repetition_penalty": ("--repetition-penalty", ("decoding", "repetition_penalty")),
+    "seed": ("--seed", ("decoding", "seed")),
+    "max_new_tokens": ("--max-new-tokens", ("decoding", "max_new_tokens")),
+    "stop": ("--stop", ("decoding", "stop")),
+    "system": ("--system", ("prompt", "system")),
+    "raw": ("--raw", ("prompt", "template")),
+    "no_stats": ("--no-stats", ("display", "stats")),
+}
+"""Parameter of a command -> the flag as typed, and the key of the profile it sets."""
+
+NOT_GIVEN: tuple[Any, ...] = (None, False, (), [])
+"""What a command's parameter holds when its flag was not used."""
+
+
+def resolve_options(parameters: Mapping[str, Any]) -> Resolved:
+    """Settings from the parameters of a command (`Context.params`), the environment and the profile.
+
+    Raises:
+        ProfileError: something is not allowed.
+    """
+    from lookahead_cli.layers import resolve
+
+    given = {name: value for name, value in parameters.items() if name in SETTINGS and value not in NOT_GIVEN}
+    flags = {SETTINGS[name]: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    if "raw" in given:
+        flags[SETTINGS["raw"]] = "raw"
+    if "no_stats" in given:
+        flags[SETTINGS["no_stats"]] = False
+    return resolve(parameters.get("profile"), flags)

@@ -1,0 +1,64 @@
+"""Jacobi decoding: a window of guesses, all of them refined by every forward pass.
+
+Song, Meng, Liao, Ermon 2021 (arXiv 2002.03629, section 4) and Santilli et al. 2023 (arXiv 2305.10427, algorithm 1):
+autoregressive decoding is a triangular system of equations, solved by fixed-point iteration over all positions at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from lookahead_cli.decoding.budget import WindowSize
+from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.drafters.window_init import WindowContext, WindowInit
+from lookahead_cli.decoding.select import TokenSelector
+
+NAME = "jacobi"
+
+
+class JacobiDrafter:
+    """Keeps the window: the guesses for the positions right after the pending token, in order."""
+
+    def __init__(
+        self,
+        size: WindowSize,
+        init: WindowInit,
+        refill: Literal["carry", "reinit"],
+        selector: TokenSelector,
+        vocab: int,
+    ) -> None:
+        self.size = size
+        self.init = init
+        self.refill = refill
+        self.selector = selector
+        self.vocab = vocab
+        self.window: list[int] = []
+        self.logits: Tensor | None = None
+        self.generator = torch.Generator().manual_seed(selector.settings.seed)
+
+    def begin(self, prompt: Sequence[int], logits: Tensor | None) -> None:
+        self.logits = logits
+
+    def draft(self, committed: Sequence[int], limit: int) -> Draft:
+        count = min(self.size.k, limit)
+        missing = count - len(self.window)
+        if missing > 0:
+            before = self.window or committed
+            context = WindowContext(before, self.logits, self.vocab, self.selector.settings.temperature, self.generator)
+            self.window += self.init(context, missing)
+        return Draft(tuple(self.window[:count]), (NAME,) * count)
+
+    def observe(self, step: VerifiedStep) -> None:
+        """The outputs at the rejected positions are the next iterate, one place further on than their inputs."""
+        self.size.update(drafted=len(step.draft), accepted=step.accepted)
+        rejected = step.logits[step.accepted + 1 :]
+        if self.refill == "carry" and len(rejected) > 0:
+            self.window = self.selector.guess(rejected, step.next_position)
+            self.logits = step.logits[-1]
+        else:
+            self.window = []
+            self.logits = step.logits[step.accepted]

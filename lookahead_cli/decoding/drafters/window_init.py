@@ -1,0 +1,52 @@
+"""How fresh slots of a Jacobi window are filled, before any forward pass has refined them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class WindowContext:
+    """What is known where fresh guesses are needed."""
+
+    before: Sequence[int]
+    """Tokens in front of the fresh slots: committed ones, then guesses that are kept. Never empty."""
+    logits: Tensor | None
+    """(vocab,) the latest next-token logits, or None before the first forward pass."""
+    vocab: int
+    temperature: float
+    generator: torch.Generator
+    """CPU generator, seeded once per generation."""
+
+
+WindowInit = Callable[[WindowContext, int], list[int]]
+
+
+def random_tokens(context: WindowContext, count: int) -> list[int]:
+    """Uniform over the vocabulary: the textbook start, and a lower bound for what a guess is worth."""
+    return torch.randint(context.vocab, (count,), generator=context.generator).tolist()
+
+
+def copy_last(context: WindowContext, count: int) -> list[int]:
+    """The token in front, repeated."""
+    return [context.before[-1]] * count
+
+
+def model_samples(context: WindowContext, count: int) -> list[int]:
+    """Independent samples from the model's latest next-token distribution.
+
+    Drawn at the sampling temperature, or at 1 in greedy decoding (a distribution at temperature 0 would be the same
+    token each time). Before the first forward pass there is no distribution: copies the last token.
+    """
+    if context.logits is None:
+        return copy_last(context, count)
+    probabilities = torch.softmax(context.logits.float() / (context.temperature or 1.0), dim=-1).cpu()
+    samples: list[int] = torch.multinomial(probabilities, count, replacement=True, generator=context.generator).tolist()
+    return samples
+
+
+WINDOW_INITS: dict[str, WindowInit] = {"random": random_tokens, "copy-last": copy_last, "model": model_samples}

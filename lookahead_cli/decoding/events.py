@@ -1,0 +1,50 @@
+"""What decoding tells the world: one event a step. Everything that shows or records is a consumer of these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+FinishReason = Literal["eos", "stop", "length", "context"]
+
+MODEL = "model"
+"""Provenance of a bonus token: the model's own choice, not a guess. Any other provenance is a drafter's name."""
+
+
+@dataclass(frozen=True)
+class StepEvent:
+    """One forward pass and what came of it.
+
+    `token_ids`, `provenance` and `texts` run in parallel, one entry per emitted token. `texts` holds the text that
+    became certain with that token: empty while a character or a possible stop string is incomplete.
+    """
+
+    token_ids: tuple[int, ...]
+    provenance: tuple[str, ...]
+    texts: tuple[str, ...]
+    drafted: int
+    """Draft tokens verified in this step."""
+    seconds: float
+    """Wall time of the step: drafting, forward pass, selecting and bookkeeping."""
+    finish_reason: FinishReason | None = None
+    """Set on the last event only."""
+
+    @property
+    def accepted(self) -> int:
+        """Accepted guesses among the emitted tokens."""
+        return sum(source != MODEL for source in self.provenance)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+
+@dataclass(frozen=True)
+class PrefillEvent:
+    """The prompt has been run through the model; no token has come out yet."""
+
+    prompt_tokens: int
+    seconds: float
+
+
+Event = PrefillEvent | StepEvent

@@ -1,0 +1,54 @@
+"""Counts and times of one generation, gathered from its events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lookahead_cli.decoding.events import Event, PrefillEvent
+
+
+@dataclass
+class Statistics:
+    """Running totals. Times are in seconds of wall time; rates are per second."""
+
+    prompt_tokens: int = 0
+    tokens: int = 0
+    steps: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    prefill_seconds: float = 0.0
+    decode_seconds: float = 0.0
+    time_to_first_token: float | None = None
+    """From the start of the prompt's processing to the end of the first step; None while there is no token."""
+
+    def add(self, event: Event) -> None:
+        if isinstance(event, PrefillEvent):
+            self.prompt_tokens = event.prompt_tokens
+            self.prefill_seconds = event.seconds
+            return
+        self.steps += 1
+        self.tokens += len(event.token_ids)
+        self.drafted += event.drafted
+        self.accepted += event.accepted
+        self.decode_seconds += event.seconds
+        if self.time_to_first_token is None:
+            self.time_to_first_token = self.prefill_seconds + event.seconds
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Emitted tokens per step after prefill; plain decoding is 1.00."""
+        return self.tokens / self.steps if self.steps else 0.0
+
+    @property
+    def acceptance_rate(self) -> float | None:
+        """Accepted over drafted; None where nothing was drafted."""
+        return self.accepted / self.drafted if self.drafted else None
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Decoding speed, prefill excluded."""
+        return self.tokens / self.decode_seconds if self.decode_seconds else 0.0
+
+    @property
+    def prefill_tokens_per_second(self) -> float:
+        return self.prompt_tokens / self.prefill_seconds if self.prefill_seconds else 0.0

@@ -1,0 +1,244 @@
+"""Settings: what can be set, what is allowed, and what a TOML profile says.
+
+How profiles, the environment and flags are laid over each other is in `layers.py`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import platformdirs
+import tomli
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from lookahead_cli.decoding.strategies import STRATEGIES
+from lookahead_cli.errors import ProfileError
+
+DEFAULT_PROFILE = "default"
+LARGEST_SEED = 2**63 - 1
+COOLEST = 0.01
+"""Smallest temperature above 0: dividing logits by less overflows float32 and is greedy decoding anyway."""
+HOTTEST = 100.0
+MOST_GUESSES = 1024
+MOST_THREADS = 1024
+
+
+def setting(default: Any, meaning: str, allowed: str, **limits: Any) -> Any:
+    """A setting with its default, what it does, and what may stand there, both in words for messages and docs."""
+    return Field(default, description=meaning, json_schema_extra={"allowed": allowed}, validate_default=True, **limits)
+
+
+def _temperature(value: float) -> float:
+    if value and not COOLEST <= value <= HOTTEST:
+        raise ValueError
+    return value
+
+
+def _strategy(value: str) -> str:
+    if value not in STRATEGIES:
+        raise ValueError
+    return value
+
+
+def _one_or_many(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Positive = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """A table of a profile. Types are taken literally: "3" is not 3."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ModelSettings(Section):
+    source: str = setting(
+        "smollm2-135m",
+        "which model",
+        'the packaged "smollm2-135m", a folder with safetensors and tokenizer, a .gguf file, or a hub id "owner/name"',
+        min_length=1,
+    )
+    revision: str = setting("", "branch, tag or commit of a hub id; empty: the main branch", "a text")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
+        "auto", "number format of the weights; auto: float32", '"auto", "float32", "bfloat16" or "float16"'
+    )
+    device: str = setting(
+        "auto",
+        "where it runs; auto: CUDA, then MPS, then CPU",
+        '"auto", "cpu", "cuda", "cuda:N" or "mps"',
+        pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$",
+    )
+    threads: Literal["auto"] | Annotated[int, Field(ge=1, le=MOST_THREADS)] = setting(
+        "auto", "CPU threads; auto: torch decides", f'"auto" or a whole number from 1 to {MOST_THREADS}'
+    )
+    context_length: Literal["auto"] | Annotated[int, Field(ge=2)] = setting(
+        "auto",
+        "most tokens of prompt and output together; auto: what the model was made for",
+        '"auto" or a whole number from 2 to what the model was made for',
+    )
+    allow: list[Literal["pickle", "remote-code"]] = setting(
+        [], "risks to take with this model: weights that can run code, code that comes with it",
+        'a list of "pickle" and "remote-code"',
+    )  # fmt: skip
+
+
+class DecodingSettings(Section):
+    strategy: Annotated[str, AfterValidator(_strategy)] = setting(
+        "jacobi", "where guesses come from", " or ".join(f'"{name}"' for name in STRATEGIES)
+    )
+    k: Literal["auto"] | Annotated[int, Field(ge=1, le=MOST_GUESSES)] = setting(
+        "auto",
+        "guesses per step; auto: more while they are accepted, fewer when they break",
+        f'"auto" or a whole number from 1 to {MOST_GUESSES}',
+    )
+    init: Literal["random", "copy-last", "model"] = setting(
+        "copy-last", "what a fresh guess is, before it has been refined", '"random", "copy-last" or "model"'
+    )
+    refill: Literal["carry", "reinit"] = setting(
+        "carry", "after a rejected guess: carry on with the refined ones, or start all afresh", '"carry" or "reinit"'
+    )
+    temperature: Annotated[float, AfterValidator(_temperature)] = setting(
+        0.0, "0: always the likeliest token; higher: more varied", f"0 or a number from {COOLEST} to {HOTTEST:g}"
+    )
+    top_p: float = setting(
+        1.0, "sample only from the likeliest tokens that together reach this probability; 1: from all",
+        "a number above 0, at most 1", gt=0, le=1,
+    )  # fmt: skip
+    top_k: int = setting(0, "sample only from this many likeliest tokens; 0: from all", "a whole number from 0", ge=0)
+    min_p: float = setting(
+        0.0, "sample only from tokens at least this fraction as likely as the likeliest; 0: from all",
+        "a number from 0, below 1", ge=0, lt=1,
+    )  # fmt: skip
+    repetition_penalty: float = setting(
+        1.0, "above 1: tokens seen before become less likely", "a number from 0.1 to 10", ge=0.1, le=10
+    )
+    seed: Literal["random"] | Annotated[int, Field(ge=0, le=LARGEST_SEED)] = setting(
+        0, "same seed, same tokens; random: another one each time", '"random" or a whole number from 0 to 2^63 - 1'
+    )
+    max_new_tokens: Positive = setting(256, "most tokens to generate", "a whole number from 1")
+    stop: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_one_or_many)] = setting(
+        [], "texts that end the output; they are not part of it", "a text or a list of texts, none of them empty"
+    )
+
+
+class PromptSettings(Section):
+    system: str = setting("", "system text of the conversation; empty: none", "a text")
+    template: Literal["auto", "chat", "raw"] = setting(
+        "auto",
+        "chat: the model's chat template; raw: the prompt as it is; auto: chat if the model has a template",
+        '"auto", "chat" or "raw"',
+    )
+
+
+class DisplaySettings(Section):
+    color: Literal["auto", "always", "never"] = setting(
+        "auto", "colours; auto: on a terminal, unless NO_COLOR is set", '"auto", "always" or "never"'
+    )
+    stats: bool = setting(True, "legend and summary after the text, on a terminal", "true or false")
+
+
+class Settings(Section):
+    """Everything a run can be told, validated."""
+
+    model: ModelSettings = ModelSettings()
+    decoding: DecodingSettings = DecodingSettings()
+    prompt: PromptSettings = PromptSettings()
+    display: DisplaySettings = DisplaySettings()
+
+
+SECTIONS: dict[str, type[Section]] = {
+    name: field.annotation  # type: ignore[misc]
+    for name, field in Settings.model_fields.items()
+}
+
+
+def allowed(section: str, key: str) -> str:
+    """What may stand at a key, in words."""
+    extra = SECTIONS[section].model_fields[key].json_schema_extra
+    assert isinstance(extra, dict)
+    return str(extra["allowed"])
+
+
+def choices(section: str, key: str) -> list[str]:
+    """The words that may stand at a key, where it takes words from a list."""
+    if (section, key) == ("decoding", "strategy"):
+        return list(STRATEGIES)
+    annotation = SECTIONS[section].model_fields[key].annotation
+    members = [annotation, *get_args(annotation)]
+    return [word for member in members for word in get_args(member) or [member] if isinstance(word, str)]
+
+
+def profile_folders() -> list[Path]:
+    """Where a profile is looked up by name, first match wins."""
+    return [Path("configs"), user_profiles(), shipped_profiles()]
+
+
+def user_profiles() -> Path:
+    """The user's configuration folder."""
+    return platformdirs.user_config_path("lookahead")
+
+
+def shipped_profiles() -> Path:
+    """The profiles that come with the program: inside the installed package, or beside it in a checkout."""
+    package = Path(str(resources.files("lookahead_cli")))
+    installed = package / "configs"
+    return installed if installed.is_dir() else package.parent / "configs"
+
+
+def profile_names() -> list[str]:
+    """Names a profile can be found by."""
+    return sorted({path.stem for folder in profile_folders() for path in folder.glob("*.toml")})
+
+
+def find_profile(name: str) -> Path:
+    """The file of a profile given by path or by name.
+
+    Raises:
+        ProfileError: there is none.
+    """
+    path = Path(name).expanduser()
+    if path.suffix == ".toml" or len(path.parts) > 1:
+        if path.is_file():
+            return path
+        raise ProfileError(f"profile {path}: no such file")
+    for folder in profile_folders():
+        if (folder / f"{name}.toml").is_file():
+            return folder / f"{name}.toml"
+    raise ProfileError(
+        f'profile "{name}": not found in {", ".join(str(folder) for folder in profile_folders())}'
+        f"{nearest(name, profile_names())}; there are {', '.join(profile_names())}"
+    )
+
+
+def default_profile() -> Path:
+    """The profile used when none is named. A `configs` folder that happens to be in the working folder is not asked."""
+    own = user_profiles() / f"{DEFAULT_PROFILE}.toml"
+    return own if own.is_file() else shipped_profiles() / f"{DEFAULT_PROFILE}.toml"
+
+
+def read_profile(path: Path) -> dict[str, Any]:
+    """The tables of a profile file, not yet validated.
+
+    Raises:
+        ProfileError: it cannot be read or is not TOML.
+    """
+    try:
+        return tomli.loads(path.read_text(encoding="utf-8-sig"))
+    except tomli.TOMLDecodeError as error:
+        raise ProfileError(f"profile {path}: not valid TOML: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ProfileError(f"profile {path}: not UTF-8 text") from error
+    except OSError as error:
+        raise ProfileError(f"profile {path}: {error.strerror or error}") from error
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """`; did you mean "..."?` if some word is close, else nothing."""
+    close = difflib.get_close_matches(word, list(words), n=1)
+    return f'; did you mean "{close[0]}"?' if close else ""

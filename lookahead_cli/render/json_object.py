@@ -1,0 +1,60 @@
+"""One generation as one JSON object. Its shape is a promise: keys may be added, none changes or goes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TextIO
+
+from lookahead_cli.decoding.events import StepEvent
+from lookahead_cli.profile import Settings
+from lookahead_cli.session import Generation
+
+
+class JsonRenderer:
+    """Prints the object once the generation is over."""
+
+    def __init__(self, file: TextIO, settings: Settings) -> None:
+        self.file = file
+        self.settings = settings
+
+    def show(self, step: StepEvent) -> None:
+        pass
+
+    def close(self, generation: Generation, interrupted: bool) -> None:
+        # On a terminal nothing but ASCII is sent: no control character gets through.
+        ascii_only = self.file.isatty()
+        self.file.write(json.dumps(json_object(generation, self.settings, interrupted), ensure_ascii=ascii_only) + "\n")
+        self.file.flush()
+
+
+def json_object(generation: Generation, settings: Settings, interrupted: bool = False) -> dict[str, Any]:
+    """The object: plain dicts, lists, strings, numbers, booleans and None. Times in seconds."""
+    statistics = generation.statistics
+    return {
+        "text": generation.text,
+        "token_ids": generation.token_ids,
+        "prompt_tokens": len(generation.prompt_ids),
+        "finish_reason": "interrupted" if interrupted else generation.finish_reason,
+        "stats": {
+            "tokens": statistics.tokens,
+            "steps": statistics.steps,
+            "tokens_per_step": statistics.tokens_per_step,
+            "drafted": statistics.drafted,
+            "accepted": statistics.accepted,
+            "acceptance_rate": statistics.acceptance_rate,
+            "prefill_seconds": statistics.prefill_seconds,
+            "decode_seconds": statistics.decode_seconds,
+            "tokens_per_second": statistics.tokens_per_second,
+            "time_to_first_token": statistics.time_to_first_token,
+        },
+        "steps": [
+            {
+                "token_ids": list(step.token_ids),
+                "provenance": list(step.provenance),
+                "drafted": step.drafted,
+                "seconds": step.seconds,
+            }
+            for step in generation.steps
+        ],
+        "settings": settings.model_dump(mode="json"),
+    }

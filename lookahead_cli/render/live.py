@@ -1,0 +1,43 @@
+"""Text as it is decided, each token in the colour of where it came from."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from rich.color import ColorSystem
+from rich.console import Console
+
+from lookahead_cli.decoding.events import StepEvent
+from lookahead_cli.render.palette import style_of
+from lookahead_cli.render.summary import print_summary
+from lookahead_cli.render.terminal import has_color
+from lookahead_cli.session import Generation
+from lookahead_cli.text.visible import visible
+
+
+class LiveRenderer:
+    """Streams to a terminal. The terminal itself wraps long lines, so that copied text has no breaks of ours."""
+
+    def __init__(self, output: Console, notes: Console, stats: bool) -> None:
+        self.file: TextIO = output.file  # type: ignore[assignment]
+        self.colors = ColorSystem.STANDARD if has_color(output) else None
+        self.notes = notes
+        self.stats = stats
+        self.at_line_start = True
+
+    def show(self, step: StepEvent) -> None:
+        for text, provenance in zip(step.texts, step.provenance, strict=True):
+            self._write(text, provenance)
+        self.file.flush()
+
+    def close(self, generation: Generation, interrupted: bool) -> None:
+        if not self.at_line_start:
+            self.file.write("\n")
+            self.file.flush()
+        if self.stats:
+            print_summary(self.notes, generation, interrupted)
+
+    def _write(self, text: str, provenance: str) -> None:
+        if text:
+            self.file.write(style_of(provenance).render(visible(text), color_system=self.colors))
+            self.at_line_start = text.endswith("\n")

@@ -1,0 +1,19 @@
+"""The colour of each provenance: the one place where a colour is chosen."""
+
+from __future__ import annotations
+
+from rich.style import Style
+
+from lookahead_cli.decoding.events import MODEL
+
+PROVENANCE_STYLES: dict[str, Style] = {
+    MODEL: Style.null(),
+    "jacobi": Style(color="green"),
+}
+OTHER = Style(color="cyan")
+"""For a drafter that has no colour of its own."""
+
+
+def style_of(provenance: str) -> Style:
+    """How a token from this source looks."""
+    return PROVENANCE_STYLES.get(provenance, OTHER)

@@ -1,0 +1,22 @@
+"""The bare text, byte for byte, for pipes and files."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from lookahead_cli.decoding.events import StepEvent
+from lookahead_cli.session import Generation
+
+
+class PlainRenderer:
+    """Writes text as it is decided and nothing else."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+
+    def show(self, step: StepEvent) -> None:
+        self.file.write(step.text)
+        self.file.flush()
+
+    def close(self, generation: Generation, interrupted: bool) -> None:
+        pass
