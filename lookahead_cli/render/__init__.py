@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from lookahead_cli.decoding.events import StepEvent
-from lookahead_cli.session import Generation
+if TYPE_CHECKING:
+    from lookahead_cli.decoding.events import StepEvent
+    from lookahead_cli.session import Generation
 
 
 class Renderer(Protocol):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from lookahead_cli.decoding.events import StepEvent
 from lookahead_cli.profile import Settings
-from lookahead_cli.session import Generation
+
+if TYPE_CHECKING:
+    from lookahead_cli.session import Generation
 
 
 class JsonRenderer:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, TextIO
 
 from rich.color import ColorSystem
 from rich.console import Console
@@ -11,8 +13,10 @@ from lookahead_cli.decoding.events import StepEvent
 from lookahead_cli.render.palette import style_of
 from lookahead_cli.render.summary import print_summary
 from lookahead_cli.render.terminal import has_color
-from lookahead_cli.session import Generation
 from lookahead_cli.text.visible import visible
+
+if TYPE_CHECKING:
+    from lookahead_cli.session import Generation
 
 
 class LiveRenderer:
@@ -26,8 +30,9 @@ class LiveRenderer:
         self.at_line_start = True
 
     def show(self, step: StepEvent) -> None:
-        for text, provenance in zip(step.texts, step.provenance, strict=True):
-            self._write(text, provenance)
+        pieces = zip(step.texts, step.provenance, strict=True)
+        for provenance, run in groupby(pieces, key=itemgetter(1)):
+            self._write("".join(text for text, _ in run), provenance)
         self.file.flush()
 
     def close(self, generation: Generation, interrupted: bool) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from lookahead_cli.decoding.events import StepEvent
-from lookahead_cli.session import Generation
+
+if TYPE_CHECKING:
+    from lookahead_cli.session import Generation
 
 
 class PlainRenderer:

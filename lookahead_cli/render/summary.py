@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.text import Text
 
 from lookahead_cli.decoding.events import MODEL
 from lookahead_cli.render.palette import style_of
 from lookahead_cli.render.terminal import has_color
-from lookahead_cli.session import Generation
+
+if TYPE_CHECKING:
+    from lookahead_cli.session import Generation
 
 SWATCH = "■"
 SEPARATOR = " · "

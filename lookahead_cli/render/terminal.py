@@ -20,7 +20,7 @@ def console(stream: Literal["stdout", "stderr"], color: ColorSetting) -> Console
         highlight=False,
         markup=False,
         emoji=False,
-        soft_wrap=True,
+        soft_wrap=not getattr(sys, stream).isatty(),  # in a file a sentence stays one line
     )
 
 

@@ -1,0 +1,276 @@
+"""`lookahead generate` in a pipe: what comes out, and what is said about bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from lookahead_cli.profile import SECTIONS
+from tests.commands.conftest import TEXT, Lookahead
+from tests.oracle import greedy_tokens
+from tests.parrot import PROMPT
+from tests.tiny_models import write_tiny_gguf
+
+
+def test_a_pipe_gets_the_text_byte_for_byte_and_nothing_else(parrot: Lookahead) -> None:
+    outcome = parrot()
+    assert outcome.code == 0
+    assert outcome.stdout == TEXT.encode()
+    assert outcome.stderr == ""
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "jacobi"])
+def test_text_is_that_of_transformers(lookahead: Lookahead, llama_folder: str, strategy: str) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(llama_folder)
+    model = AutoModelForCausalLM.from_pretrained(llama_folder)
+    messages = [{"role": "system", "content": "be"}, {"role": "user", "content": "hello"}]
+    ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
+    expected = greedy_tokens(model, ids, 30)
+    arguments = ["generate", "-m", llama_folder, "-p", "hello", "-s", "be", "-n", "30", "--strategy", strategy]
+    assert lookahead(*arguments).text == tokenizer.decode(expected, skip_special_tokens=True)
+    result = json.loads(lookahead(*arguments, "--json").stdout)
+    assert result["token_ids"] == expected
+    assert result["prompt_tokens"] == len(ids)
+
+
+def test_json_is_one_object_whose_parts_agree(parrot: Lookahead) -> None:
+    outcome = parrot("--json", "-k", "6", "--seed", "3")
+    result = json.loads(outcome.stdout)
+    assert outcome.stdout.count(b"\n") == 1
+    assert set(result) == {"text", "token_ids", "prompt_tokens", "finish_reason", "stats", "steps", "settings"}
+    assert result["text"] == TEXT
+    assert result["finish_reason"] == "eos"
+    stats, steps = result["stats"], result["steps"]
+    assert set(stats) == {
+        "tokens", "steps", "tokens_per_step", "drafted", "accepted", "acceptance_rate", "prefill_seconds",
+        "decode_seconds", "tokens_per_second", "time_to_first_token",
+    }  # fmt: skip
+    assert all(set(step) == {"token_ids", "provenance", "drafted", "seconds"} for step in steps)
+    assert [token for step in steps for token in step["token_ids"]] == result["token_ids"]
+    assert stats["tokens"] == len(result["token_ids"])
+    assert stats["steps"] == len(steps)
+    assert stats["tokens_per_step"] == stats["tokens"] / stats["steps"] > 3
+    assert stats["drafted"] == sum(step["drafted"] for step in steps)
+    assert stats["accepted"] == sum(name == "jacobi" for step in steps for name in step["provenance"])
+    assert stats["acceptance_rate"] == stats["accepted"] / stats["drafted"]
+    assert stats["decode_seconds"] == pytest.approx(sum(step["seconds"] for step in steps))
+    assert {section: set(keys) for section, keys in result["settings"].items()} == {
+        name: set(section.model_fields) for name, section in SECTIONS.items()
+    }
+    assert result["settings"]["decoding"]["k"] == 6
+    assert result["settings"]["decoding"]["seed"] == 3
+    assert result["settings"]["model"]["dtype"] == "float32"
+    assert result["settings"]["model"]["threads"] == torch.get_num_threads()
+    assert result["settings"]["prompt"]["template"] == "raw"
+
+
+def test_a_random_seed_is_reported_and_gives_the_same_text_again(lookahead: Lookahead, llama_folder: str) -> None:
+    arguments = ["generate", "-m", llama_folder, "-p", "x", "-t", "1", "-n", "20", "--json", "--seed"]
+    first = json.loads(lookahead(*arguments, "random").stdout)
+    seed = first["settings"]["decoding"]["seed"]
+    assert json.loads(lookahead(*arguments, str(seed)).stdout)["token_ids"] == first["token_ids"]
+    assert json.loads(lookahead(*arguments, "random").stdout)["settings"]["decoding"]["seed"] != seed
+
+
+@pytest.mark.parametrize(("stop", "left"), [("world!", "Hello 😀 "), ("日本", "Hello 😀 world! "), ("nowhere", TEXT)])
+def test_output_ends_before_a_stop_string(parrot: Lookahead, stop: str, left: str) -> None:
+    for strategy in ("greedy", "jacobi"):
+        result = json.loads(parrot("--stop", stop, "--strategy", strategy, "--json").stdout)
+        assert result["text"] == left
+        assert result["finish_reason"] == ("eos" if left == TEXT else "stop")
+
+
+def test_several_stop_strings_and_one_from_a_variable(parrot: Lookahead, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parrot("--stop", "zzz", "--stop", " world").text == "Hello 😀"
+    monkeypatch.setenv("LOOKAHEAD_STOP", "! ")
+    assert parrot().text == "Hello 😀 world"
+
+
+def test_length_and_context_end_where_they_say(parrot: Lookahead) -> None:
+    result = json.loads(parrot("-n", "5", "--json").stdout)
+    assert (len(result["token_ids"]), result["finish_reason"]) == (5, "length")
+
+
+def test_context_ends_the_output(lookahead: Lookahead, llama_folder: str, tmp_path: Path) -> None:
+    profile = tmp_path / "short.toml"
+    profile.write_text("[model]\ncontext_length = 20\n")
+    outcome = lookahead(
+        "generate", "-m", llama_folder, "--profile", str(profile), "--raw", "-p", "abcde", "-n", "90", "--json"
+    )
+    result = json.loads(outcome.stdout)
+    assert result["finish_reason"] == "context"
+    assert result["prompt_tokens"] + len(result["token_ids"]) == 20
+
+
+def test_standard_input_file_and_prompt_are_joined_by_blank_lines(
+    lookahead: Lookahead, llama_folder: str, tmp_path: Path
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(llama_folder)
+    (tmp_path / "part.txt").write_text("file\n")
+    arguments = ["generate", "-m", llama_folder, "--raw", "-n", "1", "--json"]
+
+    def prompt_tokens(*more: str, stdin: bytes | None = None) -> int:
+        return int(json.loads(lookahead(*arguments, *more, stdin=stdin).stdout)["prompt_tokens"])
+
+    def length(text: str) -> int:
+        return len(tokenizer(text)["input_ids"])
+
+    assert prompt_tokens(stdin=b"content\n") == length("content")
+    assert prompt_tokens("-p", "ask", stdin=b"content\n") == length("content\n\nask")
+    assert prompt_tokens("-p", "ask", "--prompt-file", "part.txt") == length("file\n\nask")
+    assert prompt_tokens("-p", "ask", "--prompt-file", "part.txt", stdin=b"in") == length("in\n\nfile\n\nask")
+    assert prompt_tokens("-p", "ask", stdin=b"") == length("ask")
+
+
+def test_color_always_colours_a_pipe_and_hides_control_characters(parrot: Lookahead, tmp_path: Path) -> None:
+    (tmp_path / "colored.toml").write_text('[display]\ncolor = "always"\n')
+    outcome = parrot("--profile", "./colored.toml")
+    assert "\x1b[32m" in outcome.text
+    assert "\x1b[31m" not in outcome.text
+    assert "␛[31m" in outcome.text
+    assert "accepted guess (jacobi)" in outcome.stderr
+
+
+def test_half_precision_says_that_ties_may_fall_differently(lookahead: Lookahead, llama_folder: str) -> None:
+    outcome = lookahead("generate", "-m", llama_folder, "-p", "x", "-n", "3", "--dtype", "bfloat16")
+    assert outcome.code == 0
+    assert "bfloat16" in outcome.stderr
+    assert "float32 is exact" in outcome.stderr
+    greedy = lookahead(
+        "generate", "-m", llama_folder, "-p", "x", "-n", "3", "--dtype", "bfloat16", "--strategy", "greedy"
+    )
+    assert greedy.stderr == ""
+
+
+def sentence(outcome_stderr: str) -> str:
+    """The one line that is there, without the program's name."""
+    assert outcome_stderr.startswith("lookahead: "), outcome_stderr
+    assert outcome_stderr.count("\n") == 1, outcome_stderr
+    assert "Traceback" not in outcome_stderr
+    return outcome_stderr.removeprefix("lookahead: ").strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], ["no prompt", "--prompt"]),
+        (["-p", ""], ["prompt is empty"]),
+        (["-p", " \n"], ["prompt is empty"]),
+        (["--prompt-file", "nowhere.txt"], ["nowhere.txt", "No such file"]),
+        (["--prompt-file", "."], ["prompt file", "directory"]),
+        (["-p", "x" * 500], ["tokens", "context of 128", "shorten"]),
+        (["-p", "x", "-k", "0"], ["option -k", "0 is not allowed", "from 1"]),
+        (["-p", "x", "-k", "-3"], ["option -k", "-3 is not allowed", "from 1"]),
+        (["-p", "x", "-k", "x"], ["option -k", '"x" is not allowed', '"auto"']),
+        (["-p", "x", "-k", "2.5"], ["option -k", "2.5 is not allowed"]),
+        (["-p", "x", "--temperature", "-1"], ["option --temperature", "-1 is not allowed", "from 0.01"]),
+        (["-p", "x", "-t", "nan"], ["option --temperature", "nan is not allowed"]),
+        (["-p", "x", "-t", "warm"], ["option --temperature", '"warm" is not allowed']),
+        (["-p", "x", "--top-p", "1.5"], ["option --top-p", "1.5 is not allowed", "at most 1"]),
+        (["-p", "x", "--top-p", "0"], ["option --top-p", "0 is not allowed"]),
+        (["-p", "x", "--top-k", "-1"], ["option --top-k"]),
+        (["-p", "x", "--min-p", "1"], ["option --min-p"]),
+        (["-p", "x", "--seed", "-1"], ["option --seed"]),
+        (["-p", "x", "-n", "0"], ["option --max-new-tokens"]),
+        (["-p", "x", "--stop", ""], ["option --stop"]),
+        (["-p", "x", "--threads", "0"], ["option --threads"]),
+        (["-p", "x", "--device", "tpu"], ["option --device", '"tpu" is not allowed']),
+        (["-p", "x", "--strategy", "jacoby"], ["option --strategy", 'did you mean "jacobi"']),
+        (["-p", "x", "--init", "copylast"], ["option --init", 'did you mean "copy-last"']),
+        (["-p", "x", "--dtype", "float23"], ["option --dtype", 'did you mean "float32"']),
+        (["-p", "x", "--profile", "cat"], ['profile "cat"', 'did you mean "chat"']),
+        (["-p", "x", "--profile", "./none.toml"], ["none.toml", "no such file"]),
+        (["-p", "x", "--nonsense"], ["--nonsense"]),
+        (["-p", "x", "-m", "./nowhere"], ["./nowhere", "no such file or folder"]),
+        (["-p", "x", "-s", "be", "--raw"], ["system text", "chat template"]),
+    ],
+    ids=lambda value: " ".join(value)[:30] if value and value[0].startswith("-") else None,
+)  # fmt: skip
+def test_bad_input_gets_one_sentence_and_exit_code_2(
+    lookahead: Lookahead, llama_folder: str, arguments: list[str], said: list[str]
+) -> None:
+    if "-m" not in arguments:
+        arguments = ["-m", llama_folder, *arguments]
+    outcome = lookahead("generate", *arguments)
+    assert outcome.code == 2
+    assert outcome.stdout == b""
+    for part in said:
+        assert part in sentence(outcome.stderr)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (bytes(range(256)), "not UTF-8"),
+        (b"PK\x03\x04\x00\x00", "binary file"),
+        ("hé".encode("utf-16"), "not UTF-8"),
+        (b"  \n\n", "prompt is empty"),
+    ],
+)
+def test_a_binary_or_empty_prompt_is_refused(
+    lookahead: Lookahead, llama_folder: str, tmp_path: Path, content: bytes, said: str
+) -> None:
+    (tmp_path / "prompt").write_bytes(content)
+    from_file = lookahead("generate", "-m", llama_folder, "--prompt-file", "prompt")
+    from_pipe = lookahead("generate", "-m", llama_folder, stdin=content)
+    for outcome in (from_file, from_pipe):
+        assert outcome.code == 2
+        assert said in sentence(outcome.stderr)
+
+
+def test_a_folder_without_weights_and_a_cut_gguf_are_refused(
+    lookahead: Lookahead, llama_folder: str, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (bare / name).write_bytes((Path(llama_folder) / name).read_bytes())
+    outcome = lookahead("generate", "-m", str(bare), "-p", "x")
+    assert outcome.code == 2
+    assert "weights" in sentence(outcome.stderr)
+    cut = tmp_path / "cut.gguf"
+    whole = write_tiny_gguf(tmp_path / "whole.gguf").read_bytes()
+    for size in (2, 60, 3000, len(whole) - 1000):
+        cut.write_bytes(whole[:size])
+        outcome = lookahead("generate", "-m", str(cut), "-p", "x")
+        assert outcome.code == 2
+        assert "cut.gguf" in sentence(outcome.stderr)
+
+
+def test_a_model_without_chat_template_continues_the_prompt(
+    lookahead: Lookahead, parrot_folder: str, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for file in Path(parrot_folder).iterdir():
+        if file.name != "chat_template.jinja":
+            (bare / file.name).write_bytes(file.read_bytes())
+    assert lookahead("generate", "-m", str(bare), "-p", PROMPT, "-n", "2000").text == TEXT
+    outcome = lookahead("generate", "-m", str(bare), "-p", PROMPT, "-s", "be brief")
+    assert outcome.code == 2
+    assert "chat template" in sentence(outcome.stderr)
+
+
+def test_a_model_that_cannot_take_guesses_back_runs_greedily_with_one_warning(
+    lookahead: Lookahead, tmp_path: Path
+) -> None:
+    from tests.tiny_architectures import RUNNING_STATE, tiny_model
+    from tests.tiny_models import tiny_tokenizer
+
+    tokenizer = tiny_tokenizer()
+    config = RUNNING_STATE["qwen3-next"]()
+    config.vocab_size = len(tokenizer)
+    model = tiny_model(config)
+    model.save_pretrained(tmp_path / "hybrid")
+    tokenizer.save_pretrained(tmp_path / "hybrid")
+    outcome = lookahead("generate", "-m", str(tmp_path / "hybrid"), "--raw", "-p", "abc", "-n", "10", "--json")
+    assert outcome.code == 0
+    assert outcome.stderr.count("\n") == 1
+    assert "decoding greedily: layer 0 (LinearAttention" in outcome.stderr
+    result = json.loads(outcome.stdout)
+    assert result["settings"]["decoding"]["strategy"] == "greedy"
+    assert result["token_ids"] == greedy_tokens(model, tokenizer("abc")["input_ids"], 10)

@@ -1,0 +1,170 @@
+"""`lookahead generate` in a real pseudo-terminal: what the screen shows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+import pyte
+import pytest
+
+from tests.commands.conftest import TEXT
+from tests.parrot import PROMPT, save_parrot
+
+COLUMNS, LINES = 60, 30
+LOOKAHEAD = [sys.executable, "-m", "lookahead_cli"]
+PATIENCE = 120
+"""Seconds: importing torch on a busy machine takes a while."""
+
+
+class Screen:
+    """A program in a pseudo-terminal, and the screen it draws on."""
+
+    def __init__(self, *arguments: str, env: dict[str, str]) -> None:
+        self.screen = pyte.Screen(COLUMNS, LINES)
+        self.stream = pyte.Stream(self.screen)
+        self.process = pexpect.spawn(
+            LOOKAHEAD[0], [*LOOKAHEAD[1:], *arguments], dimensions=(LINES, COLUMNS), env=env, timeout=PATIENCE,
+            encoding="utf-8",
+        )  # fmt: skip
+
+    def wait_for(self, pattern: str) -> None:
+        self.process.expect(pattern)
+        self.stream.feed(self.process.before + self.process.after)
+
+    def wait_for_end(self) -> int:
+        self.wait_for_output_end()
+        self.process.close()
+        return int(self.process.exitstatus if self.process.exitstatus is not None else -self.process.signalstatus)
+
+    def wait_for_output_end(self) -> None:
+        self.process.expect(pexpect.EOF)
+        self.stream.feed(self.process.before)
+
+    @property
+    def rows(self) -> list[str]:
+        """The lines on screen that are not empty."""
+        return [row.rstrip() for row in self.screen.display if row.strip()]
+
+    def color_at(self, row: int, column: int) -> str:
+        return str(self.screen.buffer[row][column].fg)
+
+
+@pytest.fixture
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    import os
+
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOKAHEAD_")}
+    kept.pop("NO_COLOR", None)
+    return {**kept, "TERM": "xterm-256color", "XDG_CONFIG_HOME": str(tmp_path), "LANG": "C.UTF-8"}
+
+
+def generate(model: str, *more: str) -> list[str]:
+    return ["generate", "-m", model, "--raw", "-p", PROMPT, "-n", "2000", *more]
+
+
+def test_text_streams_whole_with_colours_legend_and_summary(parrot_folder: str, env: dict[str, str]) -> None:
+    screen = Screen(*generate(parrot_folder, "-k", "8"), env=env)
+    assert screen.wait_for_end() == 0
+    wanted = TEXT.replace("\x1b", "␛")
+    # pyte fills the second cell of a wide character with an empty string, the terminal's tab stops with blanks.
+    first, second, third = wanted.split("\n")
+    tab = first.index("\t")
+    assert screen.rows[0].startswith("Hello 😀 world! 日本語 and [red]brackets[/red] ␛[31mred␛[0m"[:40])
+    shown = "".join(screen.rows)
+    for piece in ("😀", "日本語", "[red]brackets[/red]", "␛[31mred␛[0m", "tab"):
+        assert piece in shown
+    assert first[:tab] + "tab" in "".join(screen.rows[:2]).replace(" tab", "tab").replace("  ", " ")
+    assert "".join(screen.rows[1:7]).count("long line") >= second.count("long line") - 2
+    assert third in screen.rows
+    assert "�" not in shown
+    assert any("■ accepted guess (jacobi) · ■ the model's own token" in row for row in screen.rows)
+    tail = " ".join(screen.rows[-4:])
+    for part in ("tokens in", "steps", "tokens per step", "guesses accepted", "prefill", "decode", "first token after",
+                 "the model ended the text"):  # fmt: skip
+        assert part in tail
+    colors = {screen.color_at(0, column) for column in range(20)}
+    assert colors == {"default", "green"}
+
+
+def test_no_color_is_honoured(parrot_folder: str, env: dict[str, str]) -> None:
+    screen = Screen(*generate(parrot_folder), env={**env, "NO_COLOR": "1"})
+    assert screen.wait_for_end() == 0
+    assert {screen.color_at(row, column) for row in range(LINES) for column in range(COLUMNS)} == {"default"}
+    assert not any("accepted guess (" in row for row in screen.rows), "a legend of colours that are not there"
+    assert any("tokens per step" in row for row in screen.rows)
+
+
+def test_no_stats_leaves_the_text_alone(parrot_folder: str, env: dict[str, str]) -> None:
+    screen = Screen(*generate(parrot_folder, "--no-stats"), env=env)
+    assert screen.wait_for_end() == 0
+    assert screen.rows[-1] == "the end."
+
+
+def test_json_on_a_terminal_sends_no_control_characters(parrot_folder: str, env: dict[str, str]) -> None:
+    screen = Screen(*generate(parrot_folder, "--json"), env=env)
+    screen.wait_for(r'\{"text"')
+    screen.process.expect(pexpect.EOF)
+    assert "\x1b" not in screen.process.before
+    assert "\\u001b[31m" in screen.process.before
+
+
+@pytest.fixture(scope="module")
+def long_parrot(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model that goes on for some seconds when decoded greedily."""
+    return str(save_parrot(tmp_path_factory.mktemp("models") / "long", "the lookahead " * 600))
+
+
+def test_ctrl_c_keeps_the_text_and_says_so(long_parrot: str, env: dict[str, str]) -> None:
+    screen = Screen(*generate(long_parrot, "--strategy", "greedy"), env=env)
+    screen.wait_for("the lookahead the lookahead")
+    screen.process.sendintr()
+    assert screen.wait_for_end() == 130
+    assert screen.rows[0].startswith("the lookahead the lookahead")
+    tail = " ".join(screen.rows[-4:])
+    assert "interrupted" in tail
+    assert "tokens per step" in tail
+    assert "Traceback" not in "".join(screen.rows)
+
+
+def test_ctrl_c_while_loading_says_interrupted(parrot_folder: str, env: dict[str, str]) -> None:
+    screen = Screen(*generate(parrot_folder), env=env)
+    screen.wait_for("loading torch")
+    screen.process.sendintr()
+    assert screen.wait_for_end() == 130
+    assert "interrupted" in " ".join(screen.rows)
+    assert "Traceback" not in "".join(screen.rows)
+
+
+def test_interrupted_json_is_still_one_object(long_parrot: str, env: dict[str, str]) -> None:
+    import json
+    import signal
+    import time
+
+    process = subprocess.Popen(
+        [*LOOKAHEAD, *generate(long_parrot, "--strategy", "greedy", "--json")], env=env, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    # JSON gives no sign of life before its end, so try until the signal meets the decoding.
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=PATIENCE)
+    assert b"Traceback" not in stderr
+    if process.returncode == 130 and stdout:
+        assert json.loads(stdout)["finish_reason"] == "interrupted"
+
+
+def test_a_reader_that_leaves_early_causes_no_complaint(long_parrot: str, env: dict[str, str]) -> None:
+    command = " ".join([*LOOKAHEAD, *generate(long_parrot), "| head -c 20"])
+    ended = subprocess.run(["bash", "-c", command], env=env, capture_output=True, timeout=PATIENCE, check=True)
+    assert ended.stdout == b"the lookahead the lo"
+    assert ended.stderr == b""
+
+
+def test_no_prompt_on_a_terminal_is_one_sentence(parrot_folder: str, env: dict[str, str]) -> None:
+    screen = Screen("generate", "-m", parrot_folder, env=env)
+    assert screen.wait_for_end() == 2
+    assert re.match("lookahead: there is no prompt: give --prompt", screen.rows[0])
