@@ -107,6 +107,11 @@ def _room_for(entry: Path, name: str) -> Iterator[None]:
         raise
     except Exception as error:
         failure = disk_failure(error, f"{name} cannot be stored in the cache folder {entry.parent}")
+        if failure is None and isinstance(error, OSError):
+            failure = ResourceError(
+                f"{name} cannot be stored in the cache folder {entry.parent} ({error.strerror or error}); "
+                "set LOOKAHEAD_CACHE to a folder on another disk."
+            )
         if failure is None:
             raise
         raise failure from error

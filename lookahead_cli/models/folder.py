@@ -106,6 +106,9 @@ def shard_names(index: Path) -> list[str]:
 def _shards(folder: Path, index: str, where: str) -> list[Path]:
     shards = [folder / name for name in shard_names(folder / index)]
     for shard in shards:
+        # transformers unpickles whatever is not named .safetensors, so an index must not smuggle such a file in.
+        if index != PICKLE_INDEX and shard.suffix != ".safetensors":
+            raise ModelError(f"{where} has an index {index} that names {shard.name}, which is no safetensors file.")
         if not shard.is_file():
             raise ModelError(f"{where} lacks {shard.name}, which {index} names; complete the download.")
     return shards

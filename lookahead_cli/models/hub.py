@@ -66,7 +66,6 @@ def _downloaded_folder(repo: str, revision: str, allow: frozenset[str], progress
     progress(f"looking up {repo}")
     found = HfApi().model_info(repo, revision=revision or None)
     names = [file.rfilename for file in found.siblings or []]
-    # From here on one commit, even if the branch moves on meanwhile; the cache still knows the branch by its name.
     patterns = [*_SMALL_FILES, *(_CODE_FILES if REMOTE_CODE in allow else ())]
     templates = [name for name in names if name.startswith("additional_chat_templates/")]
     small = [name for name in names if "/" not in name and _matches(name, patterns)] + templates
@@ -82,13 +81,15 @@ def _downloaded_folder(repo: str, revision: str, allow: frozenset[str], progress
 
 def _weight_names(repo: str, folder: Path, names: list[str], allow: frozenset[str]) -> list[str]:
     """The files of the repository that hold the weights, safetensors before pickle."""
+    pickles = [name for name in names if "/" not in name and name.endswith(PICKLE_SUFFIXES)]
     for single, index in ((SAFETENSORS, SAFETENSORS_INDEX), (PICKLE, PICKLE_INDEX)):
-        if single == PICKLE and {PICKLE, PICKLE_INDEX} & set(names):
-            refuse_pickle(repo, [name for name in names if name.endswith(PICKLE_SUFFIXES)], allow)
+        if single == PICKLE and pickles:
+            refuse_pickle(repo, pickles, allow)
         if single in names:
             return [single]
         if index in names:
-            return shard_names(folder / index)
+            # Downloads are chosen by patterns, and a name in an index could be one: only real files count.
+            return [name for name in shard_names(folder / index) if name in names]
     raise ModelError(
         f"{repo} has no weights that can be loaded: there is no {SAFETENSORS} in it; choose a model that has one."
     )

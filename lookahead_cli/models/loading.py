@@ -111,7 +111,7 @@ def _load_config(folder: Path, common: dict[str, Any]) -> PretrainedConfig:
         )
     config: PretrainedConfig = AutoConfig.from_pretrained(folder, **common)
     # Encoders such as BERT have a class in that mapping too; they mark themselves with is_decoder = False.
-    encodes = config.is_encoder_decoder or getattr(config, "is_decoder", None) is False
+    encodes = getattr(config, "is_encoder_decoder", False) or getattr(config, "is_decoder", None) is False
     if encodes or (type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING and not has_own_code):
         raise ModelError(
             f"{folder} is no causal language model (its architecture {kind} does not continue text token by token); "

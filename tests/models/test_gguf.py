@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from lookahead_cli.errors import ModelError, ResourceError
+from lookahead_cli.models.cache import build_once, is_finished
 from lookahead_cli.models.checksum import remembered_sha256, sha256
 from lookahead_cli.models.gguf import converted_folder
 from lookahead_cli.models.gguf_header import read_header
@@ -77,6 +80,53 @@ def test_cache_is_keyed_by_content_not_by_name(gguf_file: Path, tmp_path: Path) 
     assert locate(str(gguf_file)) == locate(str(copy))
     copy.unlink()
     assert locate(str(write_tiny_gguf(copy, seed=1))) != locate(str(gguf_file))
+
+
+def test_file_of_the_same_name_in_the_current_directory_is_not_taken(
+    gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    expected = load_plainly(locate(str(write_tiny_gguf(tmp_path / "expected.gguf", seed=5)))).model.lm_head.weight
+    (tmp_path / "elsewhere").mkdir()
+    write_tiny_gguf(tmp_path / "elsewhere" / gguf_file.name, seed=5)
+    monkeypatch.setenv("LOOKAHEAD_CACHE", str(tmp_path / "other cache"))
+    monkeypatch.chdir(gguf_file.parent)
+    weight = load_plainly(locate(f"elsewhere/{gguf_file.name}")).model.lm_head.weight
+    assert torch.equal(weight, expected)
+
+
+def test_one_part_of_a_split_model_is_refused(gguf_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_header(gguf_file)
+    part = replace(whole, metadata={**whole.metadata, "split.count": 3})
+    monkeypatch.setattr("lookahead_cli.models.gguf.read_header", lambda _: part)
+    with pytest.raises(ModelError, match="llama-gguf-split --merge"):
+        locate(str(gguf_file))
+
+
+def test_unforeseen_disk_error_is_told_too(gguf_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("lookahead_cli.models.cache.tempfile.mkdtemp", fail)
+    with pytest.raises(ResourceError, match=r"cannot be stored in the cache folder .* \(Input/output error\)"):
+        locate(str(gguf_file))
+
+
+def test_whoever_finds_the_entry_locked_waits_and_says_so(cache: Path) -> None:
+    entry = cache / "models" / "entry"
+    entry.parent.mkdir(parents=True)
+    lock = FileLock(entry.parent / ".entry.lock")
+    lock.acquire()
+    told: list[str] = []
+
+    def let_go(activity: str, fraction: float | None = None) -> None:  # noqa: ARG001
+        told.append(activity)
+        lock.release()
+
+    assert build_once(entry, "it", lambda staging: (staging / "file").touch(), let_go) == entry
+    assert told == ["waiting for another lookahead to finish preparing it"]
+    assert is_finished(entry)
 
 
 def test_conversion_shows_only_our_progress(gguf_file: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -201,6 +201,13 @@ def test_weights_over_several_files(llama: Path) -> None:
         locate(str(llama))
 
 
+def test_index_of_safetensors_must_not_name_a_pickle(llama: Path) -> None:
+    as_pickle(llama)
+    change_json(llama / "model.safetensors.index.json", weight_map={"model.norm.weight": "pytorch_model.bin"})
+    with pytest.raises(ModelError, match=r"names pytorch_model\.bin, which is no safetensors file"):
+        locate(str(llama))
+
+
 def _truncate(file: Path, size: int) -> None:
     with file.open("r+b") as opened:
         opened.truncate(size)
