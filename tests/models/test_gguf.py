@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 
 from lookahead_cli.errors import ModelError, ResourceError
-from lookahead_cli.models.cache import build_once, is_finished
 from lookahead_cli.models.checksum import remembered_sha256, sha256
 from lookahead_cli.models.gguf import converted_folder
 from lookahead_cli.models.gguf_header import read_header
@@ -111,22 +106,6 @@ def test_unforeseen_disk_error_is_told_too(gguf_file: Path, monkeypatch: pytest.
     monkeypatch.setattr("lookahead_cli.models.cache.tempfile.mkdtemp", fail)
     with pytest.raises(ResourceError, match=r"cannot be stored in the cache folder .* \(Input/output error\)"):
         locate(str(gguf_file))
-
-
-def test_whoever_finds_the_entry_locked_waits_and_says_so(cache: Path) -> None:
-    entry = cache / "models" / "entry"
-    entry.parent.mkdir(parents=True)
-    lock = FileLock(entry.parent / ".entry.lock")
-    lock.acquire()
-    told: list[str] = []
-
-    def let_go(activity: str, fraction: float | None = None) -> None:  # noqa: ARG001
-        told.append(activity)
-        lock.release()
-
-    assert build_once(entry, "it", lambda staging: (staging / "file").touch(), let_go) == entry
-    assert told == ["waiting for another lookahead to finish preparing it"]
-    assert is_finished(entry)
 
 
 def test_conversion_shows_only_our_progress(gguf_file: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -278,47 +257,20 @@ def test_interrupt_leaves_nothing(gguf_file: Path, cache: Path) -> None:
     assert entries(cache) == []
 
 
-def run_locate(gguf: Path, *, pause: float = 0.0) -> subprocess.Popen[str]:
-    """A process of its own that locates `gguf`, pausing before it stores, and prints its progress and the folder."""
+def run_locate(gguf: Path) -> subprocess.Popen[str]:
+    """A process of its own that locates `gguf` and prints its progress and the folder."""
     code = (
-        "import sys, time; from lookahead_cli.models.sources import locate\n"
-        "def tell(activity, fraction=None):\n"
-        "    print(activity, flush=True)\n"
-        f"    time.sleep({pause} if activity.startswith('storing') else 0)\n"
-        "print(locate(sys.argv[1], progress=tell))"
+        "import sys; from lookahead_cli.models.sources import locate\n"
+        "print(locate(sys.argv[1], progress=lambda activity, fraction=None: print(activity)))"
     )
     return subprocess.Popen([sys.executable, "-c", code, str(gguf)], stdout=subprocess.PIPE, text=True)
 
 
-def wait_for_staging(cache: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not list(cache.glob("models/.staging-*/")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
+@pytest.mark.slow
 def test_two_processes_share_one_conversion(gguf_file: Path, cache: Path) -> None:
-    first = run_locate(gguf_file, pause=3)
-    wait_for_staging(cache)
-    second = run_locate(gguf_file)
-    told_first, _ = first.communicate(timeout=120)
-    told_second, _ = second.communicate(timeout=120)
-    assert (first.returncode, second.returncode) == (0, 0)
-    assert told_first.splitlines()[-1] == told_second.splitlines()[-1]
-    assert "storing tiny.gguf" in told_first
-    assert "storing tiny.gguf" not in told_second
+    processes = [run_locate(gguf_file) for _ in range(2)]
+    told = [process.communicate(timeout=120)[0].splitlines() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert told[0][-1] == told[1][-1]
+    assert sum("storing tiny.gguf for later starts" in lines for lines in told) == 1
     assert len(entries(cache)) == 1
-
-
-def test_leftovers_of_a_killed_process_are_removed_next_time(gguf_file: Path, cache: Path) -> None:
-    killed = run_locate(gguf_file, pause=60)
-    assert killed.stdout is not None
-    for line in killed.stdout:
-        if line.startswith("storing"):
-            break
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
-    killed.stdout.close()
-    assert [name for name in entries(cache) if name.startswith(".staging")]
-    folder = locate(str(gguf_file))
-    assert entries(cache) == [folder.name]
