@@ -33,6 +33,13 @@ def check_folder(folder: Path, allow: frozenset[str], name: str = "") -> list[Pa
     `name` is what the user calls it, by default the folder's path. Raises ModelError naming the first thing wrong.
     """
     where = name or str(folder)
+    try:
+        return _checked(folder, allow, where)
+    except OSError as error:
+        raise ModelError(f"{where} cannot be read: {error.strerror}; check its permissions.") from error
+
+
+def _checked(folder: Path, allow: frozenset[str], where: str) -> list[Path]:
     documents = {file: read_json(folder / file) for file in _JSON_FILES if (folder / file).is_file()}
     if "config.json" not in documents:
         raise ModelError(_without_config(folder, where))

@@ -7,13 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def silence() -> None:
-    """Keep the libraries' own progress bars, warnings and telemetry away. Call it before using them; cheap to repeat.
+def silence_hub() -> None:
+    """Keep the hub library's own progress bars, warnings and telemetry away. Call it before using it; cheap to repeat.
 
     The user's terminal shows our progress and one sentence per error; everything else there would be noise.
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    from huggingface_hub.utils import logging
+
+    logging.set_verbosity(logging.ERROR)
+
+
+def silence() -> None:
+    """The same for the hub library and transformers, whose import takes seconds."""
+    silence_hub()
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     import transformers
 

@@ -257,6 +257,18 @@ def test_damaged_folder_is_told_in_one_sentence(llama: Path, spoil: Callable[[Pa
     assert "Error" not in str(failure.value)
 
 
+def test_unreadable_folder_is_told(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbid(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_text", forbid)  # as root, permission bits forbid nothing
+    with pytest.raises(ModelError, match=r"config\.json cannot be read: Permission denied"):
+        locate(str(llama))
+    monkeypatch.setattr("pathlib.Path.is_file", forbid)
+    with pytest.raises(ModelError, match="llama cannot be read: Permission denied"):
+        load_folder(llama)
+
+
 def test_folders_that_are_something_else_are_told_what_they_are(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").touch()
     with pytest.raises(ModelError, match=r"name one of the files itself, such as .*model\.gguf"):
