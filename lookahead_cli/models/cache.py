@@ -76,7 +76,7 @@ def require_free_space(folder: Path, needed: int, purpose: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise ResourceError(
-            f"{purpose} needs {_megabytes(needed)} on the disk of {folder}, but only {_megabytes(free)} are free; "
+            f"{purpose} needs {_megabytes(needed)} on the disk of {cache_folder()}, but only {_megabytes(free)} are free; "
             "make room, or point the environment variable LOOKAHEAD_CACHE to another disk."
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +15,9 @@ def silence_hub() -> None:
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    from huggingface_hub.utils import logging
+    from huggingface_hub.utils.logging import set_verbosity
 
-    logging.set_verbosity(logging.ERROR)
+    set_verbosity(logging.ERROR)
 
 
 def silence() -> None:
@@ -26,7 +27,7 @@ def silence() -> None:
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    transformers.utils.logging.set_verbosity(50)  # logging.CRITICAL: what matters reaches us as an exception
+    transformers.utils.logging.set_verbosity(logging.CRITICAL)  # what matters reaches us as an exception
 
 
 @contextmanager
