@@ -76,8 +76,8 @@ def require_free_space(folder: Path, needed: int, purpose: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise ResourceError(
-            f"{purpose} needs {_megabytes(needed)} on the disk of {cache_folder()}, but only {_megabytes(free)} are free; "
-            "make room, or point the environment variable LOOKAHEAD_CACHE to another disk."
+            f"{purpose} needs {_megabytes(needed)} on the disk of {cache_folder()}, but only {_megabytes(free)} "
+            "are free; make room, or point the environment variable LOOKAHEAD_CACHE to another disk."
         )
 
 
