@@ -105,6 +105,15 @@ def test_context_length_of_other_architectures(tmp_path: Path) -> None:
     assert load_folder(folder, context_length=10**6).context_length == 10**6
 
 
+def test_model_that_leaves_is_decoder_unset_is_still_causal(tmp_path: Path) -> None:
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=len(tiny_tokenizer()), **sizes)).save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    assert type(load_folder(tmp_path).model) is GPTNeoXForCausalLM
+
+
 def test_end_tokens_come_from_the_first_place_that_names_any(llama: Path) -> None:
     change_json(llama / "generation_config.json", eos_token_id=[5, 9], _from_model_config=None)
     assert load_folder(llama).eos_token_ids == {5, 9}
