@@ -76,8 +76,8 @@ def require_free_space(folder: Path, needed: int, purpose: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise ResourceError(
-            f"{purpose} needs {_megabytes(needed)} on the disk of {folder}, but only {_megabytes(free)} are free; "
-            "make room, or point the environment variable LOOKAHEAD_CACHE to another disk."
+            f"{purpose} needs {_megabytes(needed)} on the disk of {cache_folder()}, but only {_megabytes(free)} "
+            "are free; make room, or point the environment variable LOOKAHEAD_CACHE to another disk."
         )
 
 
@@ -107,6 +107,11 @@ def _room_for(entry: Path, name: str) -> Iterator[None]:
         raise
     except Exception as error:
         failure = disk_failure(error, f"{name} cannot be stored in the cache folder {entry.parent}")
+        if failure is None and isinstance(error, OSError):
+            failure = ResourceError(
+                f"{name} cannot be stored in the cache folder {entry.parent} ({error.strerror or error}); "
+                "set LOOKAHEAD_CACHE to a folder on another disk."
+            )
         if failure is None:
             raise
         raise failure from error

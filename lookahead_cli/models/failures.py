@@ -15,24 +15,25 @@ _EXCEPTION_NAME = re.compile(r"\b\w+(Error|Exception): ")
 _OUT_OF_MEMORY_TEXTS = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")
 
 
-def disk_failure(error: BaseException, failed: str) -> ResourceError | None:
+def disk_failure(error: BaseException, failed: str, variable: str = "LOOKAHEAD_CACHE") -> ResourceError | None:
     """The ResourceError for a full, read-only or forbidden disk if that is behind `error`, else None.
 
-    `failed` begins the sentence: what could not be done, and where.
+    `failed` begins the sentence: what could not be done, and where. `variable` is the environment variable that moves
+    the folder concerned.
     """
     for cause in _causes(error):
         number = cause.errno if isinstance(cause, OSError) else None
         text = str(cause).lower()
         if number in (errno.ENOSPC, errno.EDQUOT) or any(part in text for part in _FULL_DISK_TEXTS):
-            return ResourceError(f"{failed}: the disk is full; make room, or set LOOKAHEAD_CACHE to another disk.")
+            return ResourceError(f"{failed}: the disk is full; make room, or set {variable} to another disk.")
         if number == errno.EFBIG or any(part in text for part in _TOO_LARGE_TEXTS):
             return ResourceError(
-                f"{failed}: the disk takes no file of that size; set LOOKAHEAD_CACHE to a folder on another disk."
+                f"{failed}: the disk takes no file of that size; set {variable} to a folder on another disk."
             )
         if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return ResourceError(f"{failed}: it is not writable; set LOOKAHEAD_CACHE to a folder you may write to.")
+            return ResourceError(f"{failed}: it is not writable; set {variable} to a folder you may write to.")
         if number in (errno.ENOTDIR, errno.EEXIST):
-            return ResourceError(f"{failed}: a file stands where a folder is needed; set LOOKAHEAD_CACHE to a folder.")
+            return ResourceError(f"{failed}: a file stands where a folder is needed; set {variable} to a folder.")
     return None
 
 

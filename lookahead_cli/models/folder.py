@@ -33,6 +33,13 @@ def check_folder(folder: Path, allow: frozenset[str], name: str = "") -> list[Pa
     `name` is what the user calls it, by default the folder's path. Raises ModelError naming the first thing wrong.
     """
     where = name or str(folder)
+    try:
+        return _checked(folder, allow, where)
+    except OSError as error:
+        raise ModelError(f"{where} cannot be read: {error.strerror}; check its permissions.") from error
+
+
+def _checked(folder: Path, allow: frozenset[str], where: str) -> list[Path]:
     documents = {file: read_json(folder / file) for file in _JSON_FILES if (folder / file).is_file()}
     if "config.json" not in documents:
         raise ModelError(_without_config(folder, where))
@@ -106,6 +113,9 @@ def shard_names(index: Path) -> list[str]:
 def _shards(folder: Path, index: str, where: str) -> list[Path]:
     shards = [folder / name for name in shard_names(folder / index)]
     for shard in shards:
+        # transformers unpickles whatever is not named .safetensors, so an index must not smuggle such a file in.
+        if index != PICKLE_INDEX and shard.suffix != ".safetensors":
+            raise ModelError(f"{where} has an index {index} that names {shard.name}, which is no safetensors file.")
         if not shard.is_file():
             raise ModelError(f"{where} lacks {shard.name}, which {index} names; complete the download.")
     return shards

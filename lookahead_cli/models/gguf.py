@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lookahead_cli.errors import LookaheadError, ModelError
 from lookahead_cli.models.cache import build_once, cache_folder, require_free_space
 from lookahead_cli.models.checksum import remembered_sha256
-from lookahead_cli.models.failures import disk_failure, first_line, memory_failure
+from lookahead_cli.models.failures import first_line, memory_failure
 from lookahead_cli.models.gguf_header import GgufHeader, read_header
 from lookahead_cli.models.progress import Progress, silent
 
@@ -65,7 +65,7 @@ def convert(gguf: Path, folder: Path, progress: Progress = silent) -> None:
 
 
 def _check_architecture(gguf: Path, header: GgufHeader) -> None:
-    if int(header.metadata.get("split.count", 1)) > 1:
+    if header.integer("split.count", 1) > 1:
         raise ModelError(
             f"{gguf} is one part of a model split over several files; join them first with "
             "`llama-gguf-split --merge FIRST_PART WHOLE`, then name the whole file."
@@ -87,7 +87,8 @@ def _read(gguf: Path, progress: Progress) -> tuple[Any, PreTrainedModel]:
     from lookahead_cli.models.hugging_face import offline, silence
 
     silence()
-    place: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True}
+    # The whole path: transformers would prefer a file of the same name in the current directory.
+    place: dict[str, Any] = {"gguf_file": str(gguf), "local_files_only": True}
     with offline(), _conversion_progress(gguf, progress):
         config = AutoConfig.from_pretrained(gguf.parent, **place)
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **place)
@@ -134,7 +135,7 @@ def _set_end_tokens(model: PreTrainedModel, header: GgufHeader) -> None:
     """Make every end token the file names count, for us and for transformers' `generate` alike."""
     known = model.generation_config.eos_token_id
     ends = set(known if isinstance(known, list) else [] if known is None else [known])
-    ends |= {int(header.metadata[key]) for key in _END_TOKEN_KEYS if key in header.metadata}
+    ends |= {end for key in _END_TOKEN_KEYS if (end := header.integer(key, -1)) >= 0}
     if ends:
         model.generation_config.eos_token_id = sorted(ends) if len(ends) > 1 else ends.pop()
 
@@ -148,8 +149,6 @@ def _told(gguf: Path) -> Iterator[None]:
         raise
     except Exception as error:
         lack = memory_failure(error, f"{gguf} cannot be converted", "close other programs or choose a smaller model")
-        if lack is None:
-            lack = disk_failure(error, f"{gguf} cannot be converted")
         if lack is not None:
             raise lack from error
         if "not supported" in str(error) and "architecture" in str(error):

@@ -34,6 +34,11 @@ class GgufHeader:
     def architecture(self) -> str:
         return str(self.metadata.get("general.architecture", ""))
 
+    def integer(self, key: str, default: int) -> int:
+        """The whole number under `key`; `default` if the file has none there."""
+        value = self.metadata.get(key)
+        return value if isinstance(value, int) else default
+
 
 class _TruncatedError(Exception):
     """The file ends before the header does."""
@@ -84,9 +89,10 @@ class _Reader:
             if value is not None:
                 metadata[key] = value
         tensors = [self._tensor() for _ in range(tensor_count)]
-        alignment = int(metadata.get("general.alignment", _DEFAULT_ALIGNMENT)) or _DEFAULT_ALIGNMENT
+        header = GgufHeader(metadata, sum(elements for _, elements, _, _ in tensors))
+        alignment = max(header.integer("general.alignment", _DEFAULT_ALIGNMENT), 1)
         self._check_tensors(tensors, -(-self.position // alignment) * alignment)
-        return GgufHeader(metadata, sum(elements for _, elements, _, _ in tensors))
+        return header
 
     def _tensor(self) -> tuple[str, int, int, int]:
         """(name, number of elements, type, offset from the start of the tensor data)."""

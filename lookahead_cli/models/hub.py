@@ -23,6 +23,7 @@ from lookahead_cli.models.folder import (
     read_json,
     shard_names,
 )
+from lookahead_cli.models.hugging_face import silence_hub
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.models.safety import PICKLE_SUFFIXES, REMOTE_CODE, refuse_pickle, refuse_remote_code
 
@@ -38,6 +39,7 @@ def hub_folder(repo: str, revision: str, allow: frozenset[str], progress: Progre
     `revision` "" means the main branch. Raises ModelError for a model that does not exist or is refused,
     ResourceError without network or disk space.
     """
+    silence_hub()
     with _told(repo, revision):
         cached = _cached_folder(repo, revision, allow)
         return cached or _downloaded_folder(repo, revision, allow, progress)
@@ -64,9 +66,9 @@ def _downloaded_folder(repo: str, revision: str, allow: frozenset[str], progress
     from huggingface_hub import HfApi
 
     progress(f"looking up {repo}")
-    found = HfApi().model_info(repo, revision=revision or None)
-    names = [file.rfilename for file in found.siblings or []]
-    # From here on one commit, even if the branch moves on meanwhile; the cache still knows the branch by its name.
+    found = HfApi().model_info(repo, revision=revision or None, files_metadata=True)
+    sizes = {file.rfilename: file.size or 0 for file in found.siblings or []}
+    names = list(sizes)
     patterns = [*_SMALL_FILES, *(_CODE_FILES if REMOTE_CODE in allow else ())]
     templates = [name for name in names if name.startswith("additional_chat_templates/")]
     small = [name for name in names if "/" not in name and _matches(name, patterns)] + templates
@@ -75,20 +77,23 @@ def _downloaded_folder(repo: str, revision: str, allow: frozenset[str], progress
     folder = _fetch(repo, revision, small, progress)
     documents = {file.name: read_json(file) for file in folder.glob("*config.json")}
     refuse_remote_code(repo, documents, allow)
-    _fetch(repo, revision, _weight_names(repo, folder, names, allow), progress)
+    weights = _weight_names(repo, folder, names, allow)
+    _fetch(repo, revision, weights, progress, sum(sizes[name] for name in weights))
     check_folder(folder, allow, repo)
     return folder
 
 
 def _weight_names(repo: str, folder: Path, names: list[str], allow: frozenset[str]) -> list[str]:
     """The files of the repository that hold the weights, safetensors before pickle."""
+    pickles = [name for name in names if "/" not in name and name.endswith(PICKLE_SUFFIXES)]
     for single, index in ((SAFETENSORS, SAFETENSORS_INDEX), (PICKLE, PICKLE_INDEX)):
-        if single == PICKLE and {PICKLE, PICKLE_INDEX} & set(names):
-            refuse_pickle(repo, [name for name in names if name.endswith(PICKLE_SUFFIXES)], allow)
+        if single == PICKLE and pickles:
+            refuse_pickle(repo, pickles, allow)
         if single in names:
             return [single]
         if index in names:
-            return shard_names(folder / index)
+            # Downloads are chosen by patterns, and a name in an index could be one: only real files count.
+            return [name for name in shard_names(folder / index) if name in names]
     raise ModelError(
         f"{repo} has no weights that can be loaded: there is no {SAFETENSORS} in it; choose a model that has one."
     )
@@ -107,8 +112,8 @@ def _without_config(repo: str, names: list[str]) -> str:
     return f"{repo} is not a model for transformers: it has no config.json; choose another model."
 
 
-def _fetch(repo: str, revision: str, names: list[str], progress: Progress) -> Path:
-    """Download exactly `names` and return the snapshot folder."""
+def _fetch(repo: str, revision: str, names: list[str], progress: Progress, size: int = 0) -> Path:
+    """Download exactly `names`, of `size` bytes together if that is known, and return the snapshot folder."""
     from huggingface_hub import snapshot_download
 
     return Path(
@@ -116,13 +121,13 @@ def _fetch(repo: str, revision: str, names: list[str], progress: Progress) -> Pa
             repo,
             revision=revision or None,
             allow_patterns=names,
-            tqdm_class=_bar_class(f"downloading {repo}", progress),
+            tqdm_class=_bar_class(f"downloading {repo}", size, progress),
         )
     )
 
 
-def _bar_class(activity: str, progress: Progress) -> type[Any]:
-    """A tqdm class that draws nothing and tells `progress` how many of the bytes have arrived."""
+def _bar_class(activity: str, size: int, progress: Progress) -> type[Any]:
+    """A tqdm class that draws nothing and tells `progress` how many of the `size` bytes are on disk."""
     from importlib import import_module
 
     tqdm: Any = import_module("tqdm").tqdm  # it has no type information
@@ -130,16 +135,18 @@ def _bar_class(activity: str, progress: Progress) -> type[Any]:
 
     class ReportingBar(tqdm):  # type: ignore[misc]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            kwargs.pop("name", None)  # an extension of the hub library's own bars
-            self.counts_bytes = kwargs.get("unit") == "B"
+            # An extension of the hub library's own bars. The one named so counts what the network brought: compressed.
+            transfer = str(kwargs.pop("name", "")).endswith(".transfer")
+            self.counts_bytes = kwargs.get("unit") == "B" and not transfer
             super().__init__(*args, **{**kwargs, "disable": True})
             self.total = kwargs.get("total")  # a disabled bar forgets it
 
         def update(self, n: float | None = 1) -> None:
             with lock:
                 self.n += n or 0
-                if self.counts_bytes and self.total:
-                    progress(activity, min(self.n / self.total, 1.0))
+                total = size or self.total  # the bar's own total grows with each file that is begun
+                if self.counts_bytes and total:
+                    progress(activity, min(self.n / total, 1.0))
 
     return ReportingBar
 
@@ -170,9 +177,9 @@ def _told(repo: str, revision: str) -> Iterator[None]:
             f"{repo}{at} is not complete in the local cache, and HF_HUB_OFFLINE forbids the download; unset it once."
         ) from error
     except Exception as error:
-        full = disk_failure(error, f"{repo} cannot be stored in the hub's cache folder")
+        full = disk_failure(error, f"{repo} cannot be stored in the hub's cache folder", "HF_HOME")
         if full is not None:
-            raise ResourceError(str(full).replace("LOOKAHEAD_CACHE", "HF_HOME")) from error
+            raise full from error
         if isinstance(error, errors.HfHubHTTPError):
             if error.response.status_code in _NOT_YOU:
                 raise ModelError(

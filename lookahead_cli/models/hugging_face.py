@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def silence() -> None:
-    """Keep the libraries' own progress bars, warnings and telemetry away. Call it before using them; cheap to repeat.
+def silence_hub() -> None:
+    """Keep the hub library's own progress bars, warnings and telemetry away. Call it before using it; cheap to repeat.
 
     The user's terminal shows our progress and one sentence per error; everything else there would be noise.
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    from huggingface_hub.utils.logging import set_verbosity
+
+    set_verbosity(logging.ERROR)
+
+
+def silence() -> None:
+    """The same for the hub library and transformers, whose import takes seconds."""
+    silence_hub()
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    transformers.utils.logging.set_verbosity(50)  # logging.CRITICAL: what matters reaches us as an exception
+    transformers.utils.logging.set_verbosity(logging.CRITICAL)  # what matters reaches us as an exception
 
 
 @contextmanager

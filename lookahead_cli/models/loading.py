@@ -97,7 +97,7 @@ def choose_dtype(dtype: str) -> torch.dtype:
 
 def _load_config(folder: Path, common: dict[str, Any]) -> PretrainedConfig:
     import transformers
-    from transformers import CONFIG_MAPPING, MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
+    from transformers import CONFIG_MAPPING, AutoConfig
 
     written = read_json(folder / "config.json")
     kind = written.get("model_type")
@@ -110,14 +110,22 @@ def _load_config(folder: Path, common: dict[str, Any]) -> PretrainedConfig:
             "update transformers or choose another model."
         )
     config: PretrainedConfig = AutoConfig.from_pretrained(folder, **common)
-    # Encoders such as BERT have a class in that mapping too; they mark themselves with is_decoder = False.
-    encodes = config.is_encoder_decoder or getattr(config, "is_decoder", None) is False
-    if encodes or (type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING and not has_own_code):
+    if not (_is_causal(config) or has_own_code):
         raise ModelError(
             f"{folder} is no causal language model (its architecture {kind} does not continue text token by token); "
             "choose a text generation model with a decoder only."
         )
     return config
+
+
+def _is_causal(config: PretrainedConfig) -> bool:
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+
+    # Encoders such as BERT have a causal class too, for use as a decoder. What tells them from models that leave
+    # is_decoder at its default, GPT-NeoX among them, is that they also fill in masks.
+    encodes = getattr(config, "is_decoder", None) is False and type(config) in MODEL_FOR_MASKED_LM_MAPPING
+    whole = not getattr(config, "is_encoder_decoder", False)
+    return whole and not encodes and type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
 
 
 def _load_tokenizer(folder: Path, common: dict[str, Any]) -> PreTrainedTokenizerFast:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from lookahead_cli.errors import ModelError, ResourceError
@@ -87,12 +88,12 @@ def _failure(output: str, requirement: str, name: str) -> Exception:
 
 
 def _folder_bytes(folder: Path) -> int:
+    """The size of all files below `folder`, pip's deletions while we look notwithstanding."""
     total = 0
-    for file in folder.rglob("*"):
-        try:
-            total += file.stat().st_size if file.is_file() else 0
-        except OSError:  # pip deleted it meanwhile
-            continue
+    for parent, _, names in os.walk(folder):  # unlike Path.rglob, it does not mind a folder that disappears
+        for name in names:
+            with suppress(OSError):
+                total += (Path(parent) / name).stat().st_size
     return total
 
 

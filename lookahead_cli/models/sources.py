@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from lookahead_cli.errors import ModelError
+from lookahead_cli.models.failures import first_line
 from lookahead_cli.models.folder import check_folder
 from lookahead_cli.models.packaged import PACKAGED, packaged_folder
 from lookahead_cli.models.progress import Progress, silent
@@ -30,12 +31,16 @@ def locate(
         raise ModelError(f"The model has no name; {_choices()}.")
     if source in PACKAGED:
         return packaged_folder(PACKAGED[source], progress)
-    path = Path(source).expanduser()
-    if path.is_dir():
+    try:
+        path = Path(source).expanduser().absolute()
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except (OSError, RuntimeError) as error:  # no permission, a name too long, no such user behind ~
+        raise ModelError(f"{source} cannot be looked at ({first_line(error)}); check the path.") from error
+    if is_folder:
         check_folder(path, allow, source)
-        return path.absolute()
-    if path.is_file():
-        return _from_file(path.absolute(), source, progress)
+        return path
+    if is_file:
+        return _from_file(path, source, progress)
     if source.startswith(_PATH_STARTS) or source.lower().endswith(".gguf") or _DRIVE.match(source):
         raise ModelError(f"{source}: no such file or folder; check the path, or name a hub id such as owner/model.")
     if _HUB_ID.fullmatch(source):

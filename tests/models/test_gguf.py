@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +75,37 @@ def test_cache_is_keyed_by_content_not_by_name(gguf_file: Path, tmp_path: Path) 
     assert locate(str(gguf_file)) == locate(str(copy))
     copy.unlink()
     assert locate(str(write_tiny_gguf(copy, seed=1))) != locate(str(gguf_file))
+
+
+def test_file_of_the_same_name_in_the_current_directory_is_not_taken(
+    gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    expected = load_plainly(locate(str(write_tiny_gguf(tmp_path / "expected.gguf", seed=5)))).model.lm_head.weight
+    (tmp_path / "elsewhere").mkdir()
+    write_tiny_gguf(tmp_path / "elsewhere" / gguf_file.name, seed=5)
+    monkeypatch.setenv("LOOKAHEAD_CACHE", str(tmp_path / "other cache"))
+    monkeypatch.chdir(gguf_file.parent)
+    weight = load_plainly(locate(f"elsewhere/{gguf_file.name}")).model.lm_head.weight
+    assert torch.equal(weight, expected)
+
+
+def test_one_part_of_a_split_model_is_refused(gguf_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_header(gguf_file)
+    part = replace(whole, metadata={**whole.metadata, "split.count": 3})
+    monkeypatch.setattr("lookahead_cli.models.gguf.read_header", lambda _: part)
+    with pytest.raises(ModelError, match="llama-gguf-split --merge"):
+        locate(str(gguf_file))
+
+
+def test_unforeseen_disk_error_is_told_too(gguf_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("lookahead_cli.models.cache.tempfile.mkdtemp", fail)
+    with pytest.raises(ResourceError, match=r"cannot be stored in the cache folder .* \(Input/output error\)"):
+        locate(str(gguf_file))
 
 
 def test_conversion_shows_only_our_progress(gguf_file: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -228,47 +257,20 @@ def test_interrupt_leaves_nothing(gguf_file: Path, cache: Path) -> None:
     assert entries(cache) == []
 
 
-def run_locate(gguf: Path, *, pause: float = 0.0) -> subprocess.Popen[str]:
-    """A process of its own that locates `gguf`, pausing before it stores, and prints its progress and the folder."""
+def run_locate(gguf: Path) -> subprocess.Popen[str]:
+    """A process of its own that locates `gguf` and prints its progress and the folder."""
     code = (
-        "import sys, time; from lookahead_cli.models.sources import locate\n"
-        "def tell(activity, fraction=None):\n"
-        "    print(activity, flush=True)\n"
-        f"    time.sleep({pause} if activity.startswith('storing') else 0)\n"
-        "print(locate(sys.argv[1], progress=tell))"
+        "import sys; from lookahead_cli.models.sources import locate\n"
+        "print(locate(sys.argv[1], progress=lambda activity, fraction=None: print(activity)))"
     )
     return subprocess.Popen([sys.executable, "-c", code, str(gguf)], stdout=subprocess.PIPE, text=True)
 
 
-def wait_for_staging(cache: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not list(cache.glob("models/.staging-*/")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
+@pytest.mark.slow
 def test_two_processes_share_one_conversion(gguf_file: Path, cache: Path) -> None:
-    first = run_locate(gguf_file, pause=3)
-    wait_for_staging(cache)
-    second = run_locate(gguf_file)
-    told_first, _ = first.communicate(timeout=120)
-    told_second, _ = second.communicate(timeout=120)
-    assert (first.returncode, second.returncode) == (0, 0)
-    assert told_first.splitlines()[-1] == told_second.splitlines()[-1]
-    assert "storing tiny.gguf" in told_first
-    assert "storing tiny.gguf" not in told_second
+    processes = [run_locate(gguf_file) for _ in range(2)]
+    told = [process.communicate(timeout=120)[0].splitlines() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert told[0][-1] == told[1][-1]
+    assert sum("storing tiny.gguf for later starts" in lines for lines in told) == 1
     assert len(entries(cache)) == 1
-
-
-def test_leftovers_of_a_killed_process_are_removed_next_time(gguf_file: Path, cache: Path) -> None:
-    killed = run_locate(gguf_file, pause=60)
-    assert killed.stdout is not None
-    for line in killed.stdout:
-        if line.startswith("storing"):
-            break
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
-    killed.stdout.close()
-    assert [name for name in entries(cache) if name.startswith(".staging")]
-    folder = locate(str(gguf_file))
-    assert entries(cache) == [folder.name]

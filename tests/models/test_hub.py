@@ -71,7 +71,7 @@ class Hub:
         if self.status:
             self.send(request, self.status, b'{"error": "refused"}', {"X-Error-Code": self.error_code})
         elif path in ("/api/models/owner/tiny", "/api/models/owner/tiny/revision/main"):
-            siblings = [{"rfilename": name} for name in names]
+            siblings = [{"rfilename": name, "size": (self.files / name).stat().st_size} for name in names]
             self.send(request, 200, {"id": "owner/tiny", "sha": COMMIT, "siblings": siblings})
         elif path.startswith("/api/models/owner/tiny/revision/"):
             self.send(request, 404, {"error": "no"}, {"X-Error-Code": "RevisionNotFound"})

@@ -105,6 +105,15 @@ def test_context_length_of_other_architectures(tmp_path: Path) -> None:
     assert load_folder(folder, context_length=10**6).context_length == 10**6
 
 
+def test_model_that_leaves_is_decoder_unset_is_still_causal(tmp_path: Path) -> None:
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=len(tiny_tokenizer()), **sizes)).save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    assert type(load_folder(tmp_path).model) is GPTNeoXForCausalLM
+
+
 def test_end_tokens_come_from_the_first_place_that_names_any(llama: Path) -> None:
     change_json(llama / "generation_config.json", eos_token_id=[5, 9], _from_model_config=None)
     assert load_folder(llama).eos_token_ids == {5, 9}
@@ -201,6 +210,13 @@ def test_weights_over_several_files(llama: Path) -> None:
         locate(str(llama))
 
 
+def test_index_of_safetensors_must_not_name_a_pickle(llama: Path) -> None:
+    as_pickle(llama)
+    change_json(llama / "model.safetensors.index.json", weight_map={"model.norm.weight": "pytorch_model.bin"})
+    with pytest.raises(ModelError, match=r"names pytorch_model\.bin, which is no safetensors file"):
+        locate(str(llama))
+
+
 def _truncate(file: Path, size: int) -> None:
     with file.open("r+b") as opened:
         opened.truncate(size)
@@ -248,6 +264,18 @@ def test_damaged_folder_is_told_in_one_sentence(llama: Path, spoil: Callable[[Pa
     assert str(llama) in str(failure.value)
     assert "\n" not in str(failure.value)
     assert "Error" not in str(failure.value)
+
+
+def test_unreadable_folder_is_told(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbid(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_text", forbid)  # as root, permission bits forbid nothing
+    with pytest.raises(ModelError, match=r"config\.json cannot be read: Permission denied"):
+        locate(str(llama))
+    monkeypatch.setattr("pathlib.Path.is_file", forbid)
+    with pytest.raises(ModelError, match="llama cannot be read: Permission denied"):
+        load_folder(llama)
 
 
 def test_folders_that_are_something_else_are_told_what_they_are(tmp_path: Path) -> None:

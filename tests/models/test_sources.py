@@ -19,6 +19,12 @@ def test_what_looks_like_a_path_must_exist(source: str) -> None:
     assert source in str(failure.value)
 
 
+@pytest.mark.parametrize("source", ["x" * 5000, "~no-such-user/model", "a\0b"])
+def test_impossible_paths_are_told_too(source: str) -> None:
+    with pytest.raises(ModelError, match=r"cannot be looked at \(|no model this tool knows"):
+        locate(source)
+
+
 def test_unknown_name_lists_what_is_allowed_and_the_nearest() -> None:
     with pytest.raises(ModelError, match=r"did you mean smollm2-135m\?.*a folder .*\.gguf file.*hub id"):
         locate("smollm2")
