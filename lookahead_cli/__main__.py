@@ -8,10 +8,8 @@ import sys
 from typer.exceptions import TyperException
 
 from lookahead_cli.app import app
-from lookahead_cli.errors import LookaheadError
+from lookahead_cli.errors import Interrupted, LookaheadError
 
-INTERRUPTED = 130
-"""128 + SIGINT, what shells report for a program ended by Ctrl-C."""
 BROKEN_PIPE = 141
 """128 + SIGPIPE: whoever read our output has gone (`| head`)."""
 
@@ -35,7 +33,7 @@ def run() -> int:
             complain(f"{message[:1].lower()}{message[1:].rstrip('.')}; see --help", error.exit_code) if message else 2
         )
     except KeyboardInterrupt:
-        return complain("interrupted", INTERRUPTED)
+        return Interrupted.exit_code
     except BrokenPipeError:
         # Python flushes stdout once more at exit; let that go nowhere instead of complaining.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -23,3 +23,9 @@ class ResourceError(LookaheadError):
     """The machine could not do its part: no network, full disk, out of memory."""
 
     exit_code = 1
+
+
+class Interrupted(LookaheadError):
+    """The user pressed Ctrl-C before there was anything to show."""
+
+    exit_code = 130  # 128 + SIGINT, what shells report for a program ended by it

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from lookahead_cli.commands import options
+from lookahead_cli.commands.interrupts import interrupts_kept
 
 if TYPE_CHECKING:
     from lookahead_cli.profile import Settings
@@ -65,13 +66,13 @@ def read_prompt(prompt: str | None, prompt_file: Path | None) -> str:
 
 def run(settings: Settings, prompt: str, as_json: bool) -> int:
     """Load, decode, render; returns the exit code."""
-    from lookahead_cli.__main__ import INTERRUPTED
     from lookahead_cli.decoding.events import StepEvent
+    from lookahead_cli.errors import Interrupted
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console
 
     notes = console("stderr", settings.display.color)
-    with ProgressStatus(notes) as progress:
+    with ProgressStatus(notes) as progress, interrupts_kept():
         progress("loading torch and transformers")
         from lookahead_cli.session import open_session
 
@@ -92,7 +93,7 @@ def run(settings: Settings, prompt: str, as_json: bool) -> int:
     except KeyboardInterrupt:
         interrupted = True
     renderer.close(generation, interrupted)
-    return INTERRUPTED if interrupted else 0
+    return Interrupted.exit_code if interrupted else 0
 
 
 def choose_renderer(settings: Settings, as_json: bool) -> Renderer:

@@ -25,21 +25,28 @@ def refuse_pickle(where: str, files: Iterable[str], allow: frozenset[str]) -> No
 
 
 def refuse_remote_code(where: str, documents: Mapping[str, Mapping[str, object]], allow: frozenset[str]) -> None:
-    """Raise ModelError if one of the JSON `documents` (by file name) asks to run code of the model at `where`."""
+    """Raise ModelError if the model at `where` cannot be run without code that it brings along.
+
+    `documents` are its JSON files by name. Many models name code of their own (`auto_map`) though transformers has
+    since learnt their architecture: then that code is not needed, and never run.
+    """
     if REMOTE_CODE in allow:
         return
     for file, document in documents.items():
-        if asked := _code_asked_for(document):
+        if asked := _code_needed(file, document):
             raise ModelError(
                 f"{where} wants to run Python code of its own ({asked} in {file}); choose a model that transformers "
                 f'supports by itself, or write allow = ["{REMOTE_CODE}"] under [model] in the profile if you trust it.'
             )
 
 
-def _code_asked_for(document: Mapping[str, object]) -> str:
+def _code_needed(file: str, document: Mapping[str, object]) -> str:
     """The key that makes transformers import code from outside, or ""."""
-    if document.get("auto_map"):
-        return "auto_map"
+    if file == "config.json" and document.get("auto_map"):
+        from transformers import CONFIG_MAPPING
+
+        if document.get("model_type") not in CONFIG_MAPPING:
+            return "auto_map"
     # A slash names a repository of compiled kernels, fetched and imported when the model is built.
     for key in ("attn_implementation", "_attn_implementation"):
         if "/" in str(document.get(key, "")):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from lookahead_cli.decoding.loop import decode
 from lookahead_cli.profile import SECTIONS
 from tests.commands.conftest import TEXT, Lookahead
 from tests.oracle import greedy_tokens
@@ -144,6 +148,21 @@ def test_half_precision_says_that_ties_may_fall_differently(lookahead: Lookahead
         "generate", "-m", llama_folder, "-p", "x", "-n", "3", "--dtype", "bfloat16", "--strategy", "greedy"
     )
     assert greedy.stderr == ""
+
+
+def test_interrupted_json_is_still_one_object(parrot: Lookahead, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted_decode(*arguments: Any) -> Iterator[Any]:
+        yield from islice(decode(*arguments), 1 + 3)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lookahead_cli.session.decode", interrupted_decode)
+    outcome = parrot("--json", "-k", "4")
+    result = json.loads(outcome.stdout)
+    assert outcome.code == 130
+    assert result["finish_reason"] == "interrupted"
+    assert len(result["steps"]) == 3
+    assert TEXT.startswith(result["text"])
+    assert parrot("-k", "4").text == result["text"], "in a pipe the text so far is there"
 
 
 def sentence(outcome_stderr: str) -> str:

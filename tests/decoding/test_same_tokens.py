@@ -15,7 +15,7 @@ from tests.tiny_architectures import REWINDABLE, RUNNING_STATE, SHORT_WINDOW, ti
 
 COUNT = 40
 PROMPTS = [[5, 6, 7], [11], [3, 90, 14, 15, 92, 65, 35, 8, 9, 79, 32, 38, 46, 26]]
-JACOBI = [
+JACOBI: list[dict[str, Any]] = [
     {"strategy": "jacobi", "init": init, "refill": refill, "k": k}
     for init in ("random", "copy-last", "model")
     for refill in ("carry", "reinit")

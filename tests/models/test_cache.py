@@ -88,7 +88,7 @@ def test_whoever_finds_the_entry_locked_waits_and_says_so(entry: Path) -> None:
     lock.acquire()
     told: list[str] = []
 
-    def let_go(activity: str, fraction: float | None = None) -> None:  # noqa: ARG001
+    def let_go(activity: str, fraction: float | None = None) -> None:
         told.append(activity)
         lock.release()
 

@@ -178,7 +178,9 @@ def test_pickle_is_refused_before_it_is_downloaded(hub: Hub) -> None:
 
 def test_remote_code_is_refused_before_the_weights_are_downloaded(hub: Hub) -> None:
     config = json.loads((hub.files / "config.json").read_text())
-    (hub.files / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil.Model"}}))
+    (hub.files / "config.json").write_text(
+        json.dumps({**config, "model_type": "own", "auto_map": {"AutoModel": "evil.Model"}})
+    )
     found = hub.locate()
     assert found["error"] == "ModelError"
     assert 'allow = ["remote-code"]' in found["said"]

@@ -168,21 +168,38 @@ def test_other_pickle_files_are_refused_too(llama: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "changes"),
+    "changes",
     [
-        ("config.json", {"auto_map": {"AutoModelForCausalLM": "evil.Model"}}),
-        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.Tokenizer", None]}}),
-        ("config.json", {"attn_implementation": "someone/kernels"}),
+        {"auto_map": {"AutoModelForCausalLM": "evil.Model"}, "model_type": "of-its-own"},
+        {"attn_implementation": "someone/kernels"},
     ],
+    ids=["own-architecture", "kernels"],
 )
 def test_remote_code_is_refused_with_the_line_that_allows_it(
+    llama: Path, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    (llama / "evil.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")
+    change_json(llama / "config.json", **changes)
+    for use in (lambda: locate(str(llama)), lambda: load_folder(llama)):
+        with pytest.raises(ModelError, match=r'in config.json\).*allow = \["remote-code"\] under \[model\]'):
+            use()
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("config.json", {"auto_map": {"AutoModelForCausalLM": "evil.Model", "AutoConfig": "evil.Config"}}),
+        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.Tokenizer", None]}}),
+    ],
+)
+def test_code_beside_a_known_architecture_is_not_needed_and_never_run(
     llama: Path, file: str, changes: dict[str, Any], tmp_path: Path
 ) -> None:
     (llama / "evil.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")
     change_json(llama / file, **changes)
-    for use in (lambda: locate(str(llama)), lambda: load_folder(llama)):
-        with pytest.raises(ModelError, match=rf'in {file}\).*allow = \["remote-code"\] under \[model\]'):
-            use()
+    loaded = load_folder(locate(str(llama)))
+    assert type(loaded.model).__name__ == "LlamaForCausalLM"
     assert not (tmp_path / "sprung").exists()
 
 

@@ -1,0 +1,37 @@
+"""Ctrl-C that is not lost: some libraries swallow the exception while they are being imported."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from lookahead_cli.errors import Interrupted
+
+
+@contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """Ctrl-C inside is raised as `Interrupted`, at the end at the latest if something has swallowed it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are none of this thread's business
+        return
+    heard = False
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        heard = True
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    except BaseException as error:
+        if heard:  # whatever became of the exception on its way
+            raise Interrupted("interrupted") from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard:
+        raise Interrupted("interrupted")

@@ -1,0 +1,82 @@
+"""The packaged model, real prompts, and what transformers says to them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lookahead_cli.models.loading import LoadedModel, load
+from lookahead_cli.models.sources import locate
+from lookahead_cli.models.transformers_runner import TransformersRunner
+from lookahead_cli.text.chat import encode
+from tests.oracle import greedy_tokens
+
+ROOT = Path(__file__).parents[2]
+SPEC_BENCH = "LOOKAHEAD_SPEC_BENCH"
+"""Environment variable with the path of a Spec-Bench file of prompts (JSON lines with `category` and `turns`)."""
+
+OWN_PROMPTS = [
+    "Write a Python function that returns the nth Fibonacci number, and explain it.",
+    "Translate into German: The weather is nice today, so we are going to the sea.",
+]
+
+
+@pytest.fixture(scope="session")
+def packaged() -> LoadedModel:
+    """SmolLM2-135M-Instruct in float32; fetched and converted the first time."""
+    return load(locate("smollm2-135m"), dtype="float32", device="cpu", context_length=None, allow=frozenset())
+
+
+@pytest.fixture(scope="session")
+def runner(packaged: LoadedModel) -> TransformersRunner:
+    return TransformersRunner(packaged.model)
+
+
+@pytest.fixture(scope="session")
+def own_prompts(packaged: LoadedModel) -> list[list[int]]:
+    """Token ids of prompts that are always there."""
+    return [encode(packaged.tokenizer, prompt, "", "chat") for prompt in OWN_PROMPTS]
+
+
+@pytest.fixture(scope="session")
+def spec_bench(packaged: LoadedModel) -> Callable[[int], list[list[int]]]:
+    """`spec_bench(n)`: token ids of n prompts spread over all categories, first turns."""
+    path = spec_bench_file()
+    if path is None:
+        pytest.skip(f"no Spec-Bench prompts here: set {SPEC_BENCH} to a file of them")
+    categories: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        categories.setdefault(record["category"], []).append(record["turns"][0])
+
+    def choose(count: int) -> list[list[int]]:
+        rounds = [prompts[turn] for turn in range(count) for prompts in categories.values() if turn < len(prompts)]
+        return [encode(packaged.tokenizer, prompt, "", "chat") for prompt in rounds[:count]]
+
+    return choose
+
+
+def spec_bench_file() -> Path | None:
+    """From the variable, or in a folder of data beside the project."""
+    if SPEC_BENCH in os.environ:
+        return Path(os.environ[SPEC_BENCH])
+    return next(ROOT.parent.glob("*/data/spec_bench*.jsonl"), None)
+
+
+@pytest.fixture(scope="session")
+def oracle(packaged: LoadedModel) -> Callable[[list[int], int], list[int]]:
+    """Tokens of transformers' greedy search, each computed once."""
+    known: dict[tuple[Any, int], list[int]] = {}
+
+    def tokens(prompt: list[int], count: int) -> list[int]:
+        key = (tuple(prompt), count)
+        if key not in known:
+            known[key] = greedy_tokens(packaged.model, prompt, count)
+        return known[key]
+
+    return tokens
