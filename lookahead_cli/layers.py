@@ -98,6 +98,21 @@ def resolve(
     return Resolved(settings, path, origins)
 
 
+def load_settings(profile: str | None = None, **values: Any) -> Settings:
+    """Settings of a profile (by name or path), single keys replaced: `load_settings("code", k=8, dtype="bfloat16")`.
+
+    The environment is read as on the command line; `values` beat it.
+
+    Raises:
+        ProfileError: something is not allowed.
+    """
+    homes = {key: section for section, keys in SECTIONS.items() for key in keys.model_fields}
+    unknown = next((key for key in values if key not in homes), None)
+    if unknown:
+        raise ProfileError(f"{unknown} is not a known key{nearest(unknown, homes)}; there are {', '.join(homes)}")
+    return resolve(profile, {(key, (homes[key], key)): value for key, value in values.items()}).settings
+
+
 def parse_text(section: str, key: str, text: str) -> Any:
     """A value typed as text: read as TOML (`16`, `0.8`, `true`) where the key takes more than text."""
     if SECTIONS[section].model_fields[key].annotation in (str, list[str]) or key == "stop":

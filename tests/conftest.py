@@ -1,0 +1,9 @@
+"""Settings for the whole test run."""
+
+from __future__ import annotations
+
+import os
+
+# Several test processes with several threads each would fight for the cores. Read by torch when it is imported.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -1,0 +1,49 @@
+"""The Python API, as the package's docstring shows it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lookahead_cli as lookahead
+from tests.parrot import PROMPT, save_parrot
+
+
+def test_a_session_yields_events_and_can_be_used_again(tmp_path: Path) -> None:
+    folder = save_parrot(tmp_path / "parrot", "some text to say")
+    settings = lookahead.load_settings("greedy", source=str(folder), template="raw", strategy="jacobi", k=3)
+    session = lookahead.open_session(settings)
+    for _ in range(2):
+        generation = session.generate(PROMPT)
+        events = list(generation)
+        assert isinstance(events[0], lookahead.PrefillEvent)
+        steps = [event for event in events if isinstance(event, lookahead.StepEvent)]
+        assert "".join(step.text for step in steps) == generation.text == "some text to say"
+        assert generation.finish_reason == "eos"
+        assert generation.token_ids == [token for step in steps for token in step.token_ids]
+        assert generation.statistics.accepted == sum(step.accepted for step in steps) > 0
+        assert all(step.drafted <= 3 for step in steps)
+
+
+def test_mistakes_are_lookahead_errors() -> None:
+    with pytest.raises(lookahead.LookaheadError, match='temprature is not a known key; did you mean "temperature"'):
+        lookahead.load_settings(temprature=1)
+    with pytest.raises(lookahead.LookaheadError, match="k: 0 is not allowed"):
+        lookahead.load_settings(k=0)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = lookahead.nothing
+
+
+def test_every_public_name_is_there() -> None:
+    for name in lookahead.__all__:
+        assert getattr(lookahead, name)
+
+
+@pytest.mark.parametrize("command", ["import lookahead_cli", "import lookahead_cli.app", "import lookahead_cli.layers"])
+def test_torch_and_transformers_are_not_imported_before_they_are_needed(command: str) -> None:
+    code = f"import sys; {command}; print(sorted({{'torch', 'transformers', 'numpy'}} & set(sys.modules)))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
