@@ -22,6 +22,7 @@ from lookahead_cli.profile import (
     nearest,
     read_profile,
 )
+from lookahead_cli.text.prompt import is_unicode
 
 PROFILE_VARIABLE = "LOOKAHEAD_PROFILE"
 PROFILE_ONLY = {("model", "allow")}
@@ -66,6 +67,9 @@ def resolve(
     origins: dict[Key, str] = {}
 
     def put(key: Key, value: Any, origin: str) -> None:
+        texts = value if isinstance(value, list) else [value]
+        if not all(is_unicode(text) for text in texts if isinstance(text, str)):
+            raise ProfileError(f"{origin}: this is not UTF-8 text; give it as UTF-8")
         values.setdefault(key[0], {})[key[1]] = value
         origins[key] = origin
 

@@ -14,7 +14,7 @@ from lookahead_cli.decoding.loop import decode
 from lookahead_cli.decoding.select import SamplingSettings, TokenSelector
 from lookahead_cli.decoding.statistics import Statistics
 from lookahead_cli.decoding.strategies import STRATEGIES
-from lookahead_cli.errors import PromptError
+from lookahead_cli.errors import ModelError, PromptError
 from lookahead_cli.models.loading import LoadedModel, load
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.models.runner import Runner
@@ -73,12 +73,17 @@ class Session:
         """Start a generation; nothing is computed until it is iterated. One at a time: they share the KV cache.
 
         Raises:
-            ModelError: the model's chat template refuses the conversation.
+            ModelError: the model's chat template refuses the conversation, or its tokenizer is another model's.
             PromptError: the prompt has no tokens or leaves no room in the context.
         """
         decoding = self.settings.decoding
         template: Template = "raw" if self.settings.prompt.template == "raw" else "chat"
         ids = encode(self.loaded.tokenizer, prompt, self.settings.prompt.system, template)
+        if max(ids) >= self.runner.vocab:
+            raise ModelError(
+                f"the tokenizer in {self.loaded.folder} knows token {max(ids)}, but the model only {self.runner.vocab} "
+                "tokens: they do not belong together, fetch both again"
+            )
         if len(ids) >= self.loaded.context_length:
             raise PromptError(
                 f"the prompt has {len(ids)} tokens and leaves no room in the context of {self.loaded.context_length}: "

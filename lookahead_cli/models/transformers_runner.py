@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lookahead_cli.errors import ModelError
+from lookahead_cli.models.failures import memory_failure
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -55,10 +56,22 @@ class TransformersRunner:
         self._rewind(self.drafted - accepted)
 
     def _forward(self, tokens: Sequence[int], **options: Any) -> Tensor:
-        """Logits (n, vocab) float32 for the positions after each of `tokens`, whose entries are added to the cache."""
+        """Logits (n, vocab) float32 for the positions after each of `tokens`, whose entries are added to the cache.
+
+        Raises:
+            ResourceError: the memory did not suffice.
+        """
         input_ids = torch.tensor([list(tokens)], dtype=torch.long, device=self.device)
-        with torch.inference_mode():
-            output = self.model(input_ids=input_ids, use_cache=True, **{self.cache_argument: self.cache}, **options)
+        try:
+            with torch.inference_mode():
+                output = self.model(input_ids=input_ids, use_cache=True, **{self.cache_argument: self.cache}, **options)
+        except (MemoryError, RuntimeError) as error:
+            lack = memory_failure(
+                error, f"a forward pass on {self.device} failed", "shorten the prompt or choose a smaller model or k"
+            )
+            if lack is not None:
+                raise lack from error
+            raise
         logits: Tensor = output.logits[0].float()
         return logits
 

@@ -41,10 +41,16 @@ def join_prompt(*parts: str | None) -> str:
     """One prompt from what was given, in order, a blank line between two parts.
 
     Raises:
-        PromptError: there is nothing but white space.
+        PromptError: there is nothing but white space, or bytes that are not text.
     """
-    given = [part for part in parts if part]
-    text = "\n\n".join(given)
+    text = "\n\n".join(part for part in parts if part)
+    if not is_unicode(text):
+        raise PromptError("the prompt is not UTF-8 text: give it as UTF-8")
     if not text.strip():
         raise PromptError("the prompt is empty: write what to continue or answer")
     return text
+
+
+def is_unicode(text: str) -> bool:
+    """Whether `text` is all characters: Python smuggles bytes of arguments that are not UTF-8 in as half characters."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
 
 from lookahead_cli.decoding.loop import decode
 from lookahead_cli.profile import SECTIONS
 from tests.commands.conftest import TEXT, Lookahead
 from tests.oracle import greedy_tokens
 from tests.parrot import PROMPT
-from tests.tiny_models import write_tiny_gguf
+from tests.tiny_models import save_tiny_llama, write_tiny_gguf
 
 
 def test_a_pipe_gets_the_text_byte_for_byte_and_nothing_else(parrot: Lookahead) -> None:
@@ -239,6 +240,34 @@ def test_a_binary_or_empty_prompt_is_refused(
     for outcome in (from_file, from_pipe):
         assert outcome.code == 2
         assert said in sentence(outcome.stderr)
+
+
+def test_arguments_that_are_not_text_are_refused(lookahead: Lookahead, llama_folder: str) -> None:
+    smuggled = b"\xff".decode("utf-8", "surrogateescape")
+    for arguments in (["-p", smuggled], ["-p", "x", "-s", smuggled], ["-p", "x", "--stop", smuggled]):
+        outcome = lookahead("generate", "-m", llama_folder, *arguments)
+        assert outcome.code == 2
+        assert "not UTF-8 text" in sentence(outcome.stderr)
+
+
+def test_a_tokenizer_of_another_model_is_refused(lookahead: Lookahead, llama_folder: str, tmp_path: Path) -> None:
+    small = save_tiny_llama(tmp_path / "small", vocab_size=40)
+    outcome = lookahead("generate", "-m", str(small), "-p", "hello")
+    assert outcome.code == 2
+    assert "do not belong together" in sentence(outcome.stderr)
+
+
+def test_memory_that_runs_out_while_decoding_is_one_sentence(
+    parrot: Lookahead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory")
+
+    vars(fail)["__signature__"] = signature(GPT2LMHeadModel.forward)  # the runner asks which arguments there are
+    monkeypatch.setattr(GPT2LMHeadModel, "forward", fail)
+    outcome = parrot()
+    assert outcome.code == 1
+    assert "not enough memory" in sentence(outcome.stderr)
 
 
 def test_a_folder_without_weights_and_a_cut_gguf_are_refused(

@@ -142,6 +142,24 @@ def test_a_reader_that_leaves_early_causes_no_complaint(long_parrot: str, env: d
     assert ended.stderr == b""
 
 
+def test_a_full_disk_behind_the_output_is_one_sentence(parrot_folder: str, env: dict[str, str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [*LOOKAHEAD, *generate(parrot_folder)], env=env, stdin=subprocess.DEVNULL, stdout=full,
+            stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr == "lookahead: the output could not be written: No space left on device\n"
+
+
+def test_a_pipe_gets_utf_8_whatever_the_locale(parrot_folder: str, env: dict[str, str]) -> None:
+    ended = subprocess.run(
+        [*LOOKAHEAD, *generate(parrot_folder)], env={**env, "PYTHONIOENCODING": "latin-1"}, stdin=subprocess.DEVNULL,
+        capture_output=True, timeout=PATIENCE, check=True,
+    )  # fmt: skip
+    assert ended.stdout == TEXT.encode()
+
+
 def test_no_prompt_on_a_terminal_is_one_sentence(parrot_folder: str, env: dict[str, str]) -> None:
     screen = Screen("generate", "-m", parrot_folder, env=env)
     assert screen.wait_for_end() == 2
