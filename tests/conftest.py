@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import os
 
+from hypothesis import settings
+
 # Several test processes with several threads each would fight for the cores. Read by torch when it is imported.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("lookahead", deadline=None)
+settings.load_profile("lookahead")

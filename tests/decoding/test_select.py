@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 from transformers import (
@@ -42,7 +42,6 @@ def random_logits(seed: int, vocab: int = VOCAB) -> torch.Tensor:
     top_p=st.floats(0.01, 1),
     min_p=st.floats(0, 0.99),
 )
-@settings(deadline=None)
 def test_truncation_keeps_what_transformers_keeps(
     seed: int, temperature: float, top_k: int, top_p: float, min_p: float
 ) -> None:
@@ -62,7 +61,6 @@ def test_truncation_keeps_what_transformers_keeps(
     penalty=st.floats(0.1, 10),
     before=st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=80),
 )
-@settings(deadline=None)
 def test_repetition_penalty_is_that_of_transformers(seed: int, penalty: float, before: list[int]) -> None:
     logits = random_logits(seed)
     expected = RepetitionPenaltyLogitsProcessor(penalty)(torch.tensor([before]), logits[None].clone())[0]
