@@ -26,6 +26,6 @@ class ResourceError(LookaheadError):
 
 
 class Interrupted(LookaheadError):
-    """The user pressed Ctrl-C before there was anything to show."""
+    """The user pressed Ctrl-C."""
 
     exit_code = 130  # 128 + SIGINT, what shells report for a program ended by it

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomli
 from pydantic import ValidationError
 
 from lookahead_cli.errors import ProfileError
@@ -48,58 +47,63 @@ def variable(section: str, key: str) -> str:
 
 def resolve(
     profile: str | None = None,
-    flags: Mapping[tuple[str, Key], Any] | None = None,
+    given: Mapping[tuple[str, Key], Any] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Resolved:
     """Settings from all layers.
 
-    `profile` is a name or path (else LOOKAHEAD_PROFILE, else the default one). `flags` maps (flag as typed, key) to
-    what was given; None means not given.
+    `profile` is a name or path (else LOOKAHEAD_PROFILE, else the default one). `given` maps (what to call it, key) to
+    values that beat all others.
 
     Raises:
         ProfileError: something is not allowed; the message names the place, the value and what is.
     """
     environ = os.environ if environ is None else environ
-    name = profile or environ.get(PROFILE_VARIABLE)
-    path = find_profile(name) if name else default_profile()
+    name = environ.get(PROFILE_VARIABLE) if profile is None else profile
+    path = default_profile() if name is None or (profile is None and not name) else find_profile(name)
+    layers = [*_from_profile(path), *_from_environment(environ)]
+    layers += [(key, value, origin) for (origin, key), value in (given or {}).items()]
 
     values: dict[str, dict[str, Any]] = {}
     origins: dict[Key, str] = {}
-
-    def put(key: Key, value: Any, origin: str) -> None:
+    for (section, key), value, origin in layers:
         texts = value if isinstance(value, list) else [value]
         if not all(is_unicode(text) for text in texts if isinstance(text, str)):
             raise ProfileError(f"{origin}: this is not UTF-8 text; give it as UTF-8")
-        values.setdefault(key[0], {})[key[1]] = value
-        origins[key] = origin
-
-    for section, table in read_profile(path).items():
-        origin = f"profile {path}"
-        if section not in SECTIONS:
-            raise ProfileError(
-                f"{origin}: [{section}] is not a known table{nearest(section, SECTIONS)}"
-                f"; there are {', '.join(f'[{known}]' for known in SECTIONS)}"
-            )
-        if not isinstance(table, dict):
-            raise ProfileError(f"{origin}: {section} must be a table, [{section}], not {shown(table)}")
-        for key, value in table.items():
-            _check_known(section, key, origin)
-            put((section, key), value, f"{origin}: [{section}] {key}")
-    for section, keys in SECTIONS.items():
-        for key in keys.model_fields:
-            text = environ.get(variable(section, key))
-            if text and (section, key) not in PROFILE_ONLY:
-                put((section, key), parse_text(section, key, text), f"variable {variable(section, key)}")
-    for (flag, (section, key)), given in (flags or {}).items():
-        if given is not None:
-            value = parse_text(section, key, given) if isinstance(given, str) else given
-            put((section, key), value, f"option {flag}")
-
+        values.setdefault(section, {})[key] = value
+        origins[section, key] = origin
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
         raise _complaint(error, values, origins) from None
     return Resolved(settings, path, origins)
+
+
+def _from_profile(path: Path) -> Iterator[tuple[Key, Any, str]]:
+    """Every key of a profile with its value and place."""
+    for section, table in read_profile(path).items():
+        if section not in SECTIONS:
+            raise ProfileError(
+                f"profile {path}: [{section}] is not a known table{nearest(section, SECTIONS)}"
+                f"; there are {', '.join(f'[{known}]' for known in SECTIONS)}"
+            )
+        if not isinstance(table, dict):
+            raise ProfileError(f"profile {path}: {section} must be a table, [{section}], not {shown(table)}")
+        for key, value in table.items():
+            _check_known(section, key, f"profile {path}")
+            yield (section, key), value, f"profile {path}: [{section}] {key}"
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[Key, Any, str]]:
+    """Every key that a variable sets; an empty variable sets nothing."""
+    for section, keys in SECTIONS.items():
+        for key in keys.model_fields:
+            name = variable(section, key)
+            if not environ.get(name):
+                continue
+            if (section, key) in PROFILE_ONLY:
+                raise ProfileError(f"variable {name}: a risk is taken in a profile only; write {key} under [{section}]")
+            yield (section, key), parse_text(section, key, environ[name]), f"variable {name}"
 
 
 def load_settings(profile: str | None = None, **values: Any) -> Settings:
@@ -118,13 +122,17 @@ def load_settings(profile: str | None = None, **values: Any) -> Settings:
 
 
 def parse_text(section: str, key: str, text: str) -> Any:
-    """A value typed as text: read as TOML (`16`, `0.8`, `true`) where the key takes more than text."""
+    """A value that was typed: a number or truth value where it reads as one and the key takes more than text."""
     if SECTIONS[section].model_fields[key].annotation in (str, list[str]) or key == "stop":
         return text
-    try:
-        return tomli.loads(f"value = {text}")["value"]
-    except tomli.TOMLDecodeError:
-        return text
+    if text in ("true", "false"):
+        return text == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _check_known(section: str, key: str, origin: str) -> None:

@@ -64,7 +64,7 @@ class ModelSettings(Section):
         'the packaged "smollm2-135m", a folder with safetensors and tokenizer, a .gguf file, or a hub id "owner/name"',
         min_length=1,
     )
-    revision: str = setting("", "branch, tag or commit of a hub id; empty: the main branch", "a text")
+    revision: str = setting("", "branch, tag or commit of a hub id; empty: the main branch", "text")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
         "auto", "number format of the weights; auto: float32", '"auto", "float32", "bfloat16" or "float16"'
     )
@@ -115,20 +115,22 @@ class DecodingSettings(Section):
         0.0, "sample only from tokens at least this fraction as likely as the likeliest; 0: from all",
         "a number from 0, below 1", ge=0, lt=1,
     )  # fmt: skip
-    repetition_penalty: float = setting(
-        1.0, "above 1: tokens seen before become less likely", "a number from 0.1 to 10", ge=0.1, le=10
+    repetition_penalty: Literal["auto"] | Annotated[float, Field(ge=0.1, le=10)] = setting(
+        "auto",
+        "above 1: tokens seen before become less likely; auto: what the model's own generation settings say, else 1",
+        '"auto" or a number from 0.1 to 10',
     )
     seed: Literal["random"] | Annotated[int, Field(ge=0, le=LARGEST_SEED)] = setting(
         0, "same seed, same tokens; random: another one each time", '"random" or a whole number from 0 to 2^63 - 1'
     )
     max_new_tokens: Positive = setting(256, "most tokens to generate", "a whole number from 1")
     stop: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_one_or_many)] = setting(
-        [], "texts that end the output; they are not part of it", "a text or a list of texts, none of them empty"
+        [], "texts that end the output; they are not part of it", "text or a list of texts, none of them empty"
     )
 
 
 class PromptSettings(Section):
-    system: str = setting("", "system text of the conversation; empty: none", "a text")
+    system: str = setting("", "system text of the conversation; empty: none", "text")
     template: Literal["auto", "chat", "raw"] = setting(
         "auto",
         "chat: the model's chat template; raw: the prompt as it is; auto: chat if the model has a template",
@@ -171,7 +173,8 @@ def choices(section: str, key: str) -> list[str]:
         return list(STRATEGIES)
     annotation = SECTIONS[section].model_fields[key].annotation
     members = [annotation, *get_args(annotation)]
-    return [word for member in members for word in get_args(member) or [member] if isinstance(word, str)]
+    words = (word for member in members for word in get_args(member) or [member] if isinstance(word, str))
+    return list(dict.fromkeys(words))
 
 
 def profile_folders() -> list[Path]:
@@ -202,14 +205,17 @@ def find_profile(name: str) -> Path:
     Raises:
         ProfileError: there is none.
     """
-    path = Path(name).expanduser()
-    if path.suffix == ".toml" or len(path.parts) > 1:
-        if path.is_file():
-            return path
-        raise ProfileError(f"profile {path}: no such file")
-    for folder in profile_folders():
-        if (folder / f"{name}.toml").is_file():
-            return folder / f"{name}.toml"
+    try:
+        path = Path(name).expanduser()
+        if path.suffix == ".toml" or len(path.parts) > 1:
+            if path.is_file():
+                return path
+            raise ProfileError(f"profile {path}: no such file")
+        for folder in profile_folders():
+            if (folder / f"{name}.toml").is_file():
+                return folder / f"{name}.toml"
+    except (OSError, RuntimeError, ValueError) as error:  # a name too long, a user that is not there, a NUL
+        raise ProfileError(f'profile "{name}": {getattr(error, "strerror", None) or error}') from None
     raise ProfileError(
         f'profile "{name}": not found in {", ".join(str(folder) for folder in profile_folders())}'
         f"{nearest(name, profile_names())}; there are {', '.join(profile_names())}"

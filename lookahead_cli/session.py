@@ -13,8 +13,9 @@ from lookahead_cli.decoding.events import Event, FinishReason, StepEvent
 from lookahead_cli.decoding.loop import decode
 from lookahead_cli.decoding.select import SamplingSettings, TokenSelector
 from lookahead_cli.decoding.statistics import Statistics
-from lookahead_cli.decoding.strategies import STRATEGIES
-from lookahead_cli.errors import ModelError, PromptError
+from lookahead_cli.decoding.strategies import PLAIN, STRATEGIES
+from lookahead_cli.errors import LookaheadError, ModelError, ProfileError, PromptError
+from lookahead_cli.models.generation_defaults import ignored_settings, own_repetition_penalty
 from lookahead_cli.models.loading import LoadedModel, load
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.models.runner import Runner
@@ -33,23 +34,20 @@ class Generation:
     """One prompt being continued. Iterate for the events; everything else grows as you do."""
 
     prompt_ids: list[int]
-    transcript: Transcript
     events: Iterator[Event]
     statistics: Statistics = field(default_factory=Statistics)
     steps: list[StepEvent] = field(default_factory=list)
-    finish_reason: FinishReason | None = None
 
     def __iter__(self) -> Iterator[Event]:
         for event in self.events:
             self.statistics.add(event)
             if isinstance(event, StepEvent):
                 self.steps.append(event)
-                self.finish_reason = event.finish_reason
             yield event
 
     @property
     def token_ids(self) -> list[int]:
-        """The emitted tokens, the end-of-text token included where there is one."""
+        """The emitted tokens. The one that ended the output is among them: end of text, or the end of a stop string."""
         return [token for step in self.steps for token in step.token_ids]
 
     @property
@@ -57,17 +55,24 @@ class Generation:
         """The text handed out so far."""
         return "".join(step.text for step in self.steps)
 
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why it ended; None while it has not."""
+        return self.steps[-1].finish_reason if self.steps else None
+
 
 @dataclass
 class Session:
     """A model ready to generate. Made by `open_session`."""
 
     settings: Settings
-    """As they are in force: "auto" and "random" are replaced by what was chosen, but for `k`, where it is a rule."""
+    """As they are in force: of the model, decoding and prompt nothing is left open but `k`, where "auto" is a rule."""
     loaded: LoadedModel
     runner: Runner
     notices: list[str]
     """What the user should know about how this model is run, a sentence each."""
+    latest: object = None
+    """Stands for the generation that has the KV cache."""
 
     def generate(self, prompt: str) -> Generation:
         """Start a generation; nothing is computed until it is iterated. One at a time: they share the KV cache.
@@ -79,6 +84,20 @@ class Session:
         decoding = self.settings.decoding
         template: Template = "raw" if self.settings.prompt.template == "raw" else "chat"
         ids = encode(self.loaded.tokenizer, prompt, self.settings.prompt.system, template)
+        self._check_room(ids)
+        ending = Ending(
+            Transcript(self.loaded.tokenizer.backend_tokenizer, decoding.stop),
+            eos_token_ids=self.loaded.eos_token_ids,
+            max_new_tokens=decoding.max_new_tokens,
+            prompt_tokens=len(ids),
+            context_length=self.loaded.context_length,
+        )
+        sampling = sampling_settings(decoding)
+        drafter = STRATEGIES[decoding.strategy](decoding, sampling, self.runner.vocab)
+        events = decode(self.runner, drafter, TokenSelector(sampling), ids, ending)
+        return Generation(ids, self._while_latest(events))
+
+    def _check_room(self, ids: list[int]) -> None:
         if max(ids) >= self.runner.vocab:
             raise ModelError(
                 f"the tokenizer in {self.loaded.folder} knows token {max(ids)}, but the model only {self.runner.vocab} "
@@ -89,17 +108,14 @@ class Session:
                 f"the prompt has {len(ids)} tokens and leaves no room in the context of {self.loaded.context_length}: "
                 "shorten it, or raise context_length if the model was made for more"
             )
-        transcript = Transcript(self.loaded.tokenizer.backend_tokenizer, decoding.stop)
-        ending = Ending(
-            transcript,
-            eos_token_ids=self.loaded.eos_token_ids,
-            max_new_tokens=decoding.max_new_tokens,
-            prompt_tokens=len(ids),
-            context_length=self.loaded.context_length,
-        )
-        selector = TokenSelector(sampling_settings(decoding))
-        drafter = STRATEGIES[decoding.strategy](decoding, selector, self.runner.vocab)
-        return Generation(ids, transcript, decode(self.runner, drafter, selector, ids, ending))
+
+    def _while_latest(self, events: Iterator[Event]) -> Iterator[Event]:
+        """The events, until another generation has taken the cache: going on would give wrong tokens."""
+        mine = self.latest = object()
+        for event in events:
+            yield event
+            if self.latest is not mine:
+                raise LookaheadError("another generation of this session has begun: finish one before the next")
 
 
 def open_session(settings: Settings, progress: Progress = silent) -> Session:
@@ -107,52 +123,78 @@ def open_session(settings: Settings, progress: Progress = silent) -> Session:
 
     Raises:
         ModelError: the model cannot be used.
+        ProfileError: a setting does not fit the model.
+        PromptError: the settings ask for a conversation, and the model has no template for one.
         ResourceError: the machine could not do its part (network, disk, memory).
-        PromptError: the settings ask for a chat template that the model does not have.
     """
     wanted = settings.model
+    if settings.prompt.template == "raw":
+        choose_template(None, "raw", settings.prompt.system)  # before minutes are spent on a download
     if wanted.threads != "auto":
         torch.set_num_threads(wanted.threads)
-    folder = locate(wanted.source, revision=wanted.revision, allow=frozenset(wanted.allow), progress=progress)
+    allow = frozenset(wanted.allow)
+    folder = locate(wanted.source, revision=wanted.revision, allow=allow, progress=progress)
+    context_length = None if wanted.context_length == "auto" else wanted.context_length
     loaded = load(
-        folder,
-        dtype=wanted.dtype,
-        device=wanted.device,
-        context_length=None if wanted.context_length == "auto" else wanted.context_length,
-        allow=frozenset(wanted.allow),
-        progress=progress,
+        folder, dtype=wanted.dtype, device=wanted.device, context_length=context_length, allow=allow, progress=progress
     )
     runner = TransformersRunner(loaded.model)
-    notices = []
-    strategy = settings.decoding.strategy
-    if runner.rewind_obstacle and strategy != "greedy":
-        notices.append(f"guesses cannot be taken back with this model, decoding greedily: {runner.rewind_obstacle}")
-        strategy = "greedy"
-    if strategy != "greedy" and loaded.dtype != torch.float32:
-        notices.append(
-            f"in {dtype_name(loaded.dtype)} a near tie can fall differently from greedy decoding; float32 is exact"
-        )
-    model = wanted.model_copy(
-        update={
+    resolved = settle(settings, loaded, runner)
+    return Session(resolved, loaded, runner, notices(settings, resolved, loaded, runner))
+
+
+def settle(settings: Settings, loaded: LoadedModel, runner: Runner) -> Settings:
+    """The settings with every "auto" and "random" of the model, decoding and prompt replaced, but for `k`."""
+    decoding = settings.decoding
+    refuse_unreachable_stops(decoding.stop, loaded)
+    penalty = decoding.repetition_penalty
+    chosen = {
+        "model": {
             "dtype": dtype_name(loaded.dtype),
             "device": str(loaded.device),
             "threads": torch.get_num_threads(),
             "context_length": loaded.context_length,
-        }
+        },
+        "decoding": {
+            "strategy": PLAIN if runner.rewind_obstacle else decoding.strategy,
+            "seed": secrets.randbelow(RANDOM_SEEDS) if decoding.seed == "random" else decoding.seed,
+            "repetition_penalty": own_repetition_penalty(loaded.model) if penalty == "auto" else penalty,
+        },
+        "prompt": {"template": choose_template(loaded.tokenizer, settings.prompt.template, settings.prompt.system)},
+    }
+    return settings.model_copy(
+        update={section: getattr(settings, section).model_copy(update=values) for section, values in chosen.items()}
     )
-    seed = settings.decoding.seed
-    decoding = settings.decoding.model_copy(
-        update={"strategy": strategy, "seed": secrets.randbelow(RANDOM_SEEDS) if seed == "random" else seed}
-    )
-    template = choose_template(loaded.tokenizer, settings.prompt.template, settings.prompt.system)
-    prompt = settings.prompt.model_copy(update={"template": template})
-    resolved = settings.model_copy(update={"model": model, "decoding": decoding, "prompt": prompt})
-    return Session(resolved, loaded, runner, notices)
+
+
+def refuse_unreachable_stops(stops: list[str], loaded: LoadedModel) -> None:
+    """Raise ProfileError for a stop string that is a special token: those are not part of the text."""
+    for stop in stops:
+        if stop in loaded.tokenizer.all_special_tokens:
+            raise ProfileError(
+                f'stop: "{stop}" is a special token of this model and never part of the text; leave it out '
+                "(the model's own end-of-text tokens end the output anyway)"
+            )
+
+
+def notices(wanted: Settings, resolved: Settings, loaded: LoadedModel, runner: Runner) -> list[str]:
+    """What the user should know, a sentence each."""
+    said = []
+    if runner.rewind_obstacle and wanted.decoding.strategy != PLAIN:
+        said.append(f"guesses cannot be taken back with this model, decoding greedily: {runner.rewind_obstacle}")
+    if resolved.decoding.strategy != PLAIN and loaded.dtype != torch.float32:
+        said.append(
+            f"in {dtype_name(loaded.dtype)} a near tie can fall differently from greedy decoding; float32 is exact"
+        )
+    if ignored := ignored_settings(loaded.model):
+        said.append(f"the model's own generation settings {', '.join(ignored)} are not honoured")
+    return said
 
 
 def sampling_settings(decoding: DecodingSettings) -> SamplingSettings:
-    """The part of the settings that decides which token comes out."""
+    """The part of settled settings that decides which token comes out."""
     assert isinstance(decoding.seed, int), '"random" is replaced when the session is opened'
+    assert isinstance(decoding.repetition_penalty, float), '"auto" is replaced when the session is opened'
     return SamplingSettings(
         temperature=decoding.temperature,
         top_k=decoding.top_k,

@@ -9,6 +9,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from tests.tiny_models import TURN_END, tiny_tokenizer
 
+ROOM_BEHIND = 40
 PROMPT = "p"
 """One token, to be given with --raw: the text then starts at position 1."""
 
@@ -18,11 +19,11 @@ def save_parrot(folder: Path, text: str, *, ends: bool = True) -> Path:
 
     A GPT-2 without attention and word embeddings: position p is one of the hidden units, and the output layer leads
     from it to the token to be said next. Nothing depends on the input, so that Jacobi guesses are right as soon as
-    they have been through the model once. Its context ends with the text.
+    they have been through the model once. Behind the text there is room in the context for more.
     """
     tokenizer = tiny_tokenizer()
     script = tokenizer(text, add_special_tokens=False)["input_ids"] + ([TURN_END] if ends else [])
-    positions = len(script) + 1
+    positions = len(script) + ROOM_BEHIND
     config = GPT2Config(
         vocab_size=len(tokenizer), n_embd=positions, n_layer=1, n_head=1, n_positions=positions, n_inner=1,
         tie_word_embeddings=False, bos_token_id=0, eos_token_id=TURN_END, pad_token_id=0,

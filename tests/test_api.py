@@ -28,11 +28,25 @@ def test_a_session_yields_events_and_can_be_used_again(tmp_path: Path) -> None:
         assert all(step.drafted <= 3 for step in steps)
 
 
+def test_a_second_generation_stops_the_first_instead_of_spoiling_it(tmp_path: Path) -> None:
+    folder = save_parrot(tmp_path / "parrot", "some text to say")
+    session = lookahead.open_session(lookahead.load_settings(source=str(folder), template="raw", k=2))
+    first, second = iter(session.generate(PROMPT)), session.generate(PROMPT)
+    next(first)
+    next(first)
+    assert len(list(second)) > 2
+    assert second.text == "some text to say"
+    with pytest.raises(lookahead.LookaheadError, match="another generation"):
+        next(first)
+
+
 def test_mistakes_are_lookahead_errors() -> None:
     with pytest.raises(lookahead.LookaheadError, match='temprature is not a known key; did you mean "temperature"'):
         lookahead.load_settings(temprature=1)
     with pytest.raises(lookahead.LookaheadError, match="k: 0 is not allowed"):
         lookahead.load_settings(k=0)
+    with pytest.raises(lookahead.LookaheadError, match='seed: "7" is not allowed'):
+        lookahead.load_settings(seed="7")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = lookahead.nothing
 

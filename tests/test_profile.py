@@ -18,7 +18,7 @@ from lookahead_cli.layers import Resolved, resolve, variable
 from lookahead_cli.profile import SECTIONS, Settings, allowed, choices, profile_names, shipped_profiles
 
 ROOT = Path(__file__).parent.parent
-TEMPERATURE = ("--temperature", ("decoding", "temperature"))
+TEMPERATURE = ("option --temperature", ("decoding", "temperature"))
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def complaint(tmp_path: Path, text: str) -> str:
 def test_flags_beat_environment_beats_profile_beats_defaults(tmp_path: Path) -> None:
     path = written(tmp_path, "[decoding]\ntemperature = 0.5\ntop_p = 0.5\ntop_k = 5\n")
     environ = {"LOOKAHEAD_TEMPERATURE": "0.6", "LOOKAHEAD_TOP_P": "0.6"}
-    resolved = resolve(path, {TEMPERATURE: "0.7"}, environ)
+    resolved = resolve(path, {TEMPERATURE: 0.7}, environ)
     decoding = resolved.settings.decoding
     assert (decoding.temperature, decoding.top_p, decoding.top_k, decoding.min_p) == (0.7, 0.6, 5, 0.0)
     assert resolved.origins["decoding", "temperature"] == "option --temperature"
@@ -127,11 +127,12 @@ def test_a_mistake_elsewhere_names_the_place() -> None:
     with pytest.raises(ProfileError, match="variable LOOKAHEAD_K: 0 is not allowed"):
         resolve(environ={"LOOKAHEAD_K": "0"})
     with pytest.raises(ProfileError, match='option --temperature: "warm" is not allowed'):
-        resolve(flags={TEMPERATURE: "warm"}, environ={})
+        resolve(given={TEMPERATURE: "warm"}, environ={})
 
 
 def test_risks_can_be_allowed_in_a_profile_only(tmp_path: Path) -> None:
-    assert resolve(environ={"LOOKAHEAD_ALLOW": '["pickle"]'}).settings.model.allow == []
+    with pytest.raises(ProfileError, match="variable LOOKAHEAD_ALLOW: a risk is taken in a profile only"):
+        resolve(environ={"LOOKAHEAD_ALLOW": "pickle"})
     assert resolve(written(tmp_path, '[model]\nallow = ["pickle"]\n'), environ={}).settings.model.allow == ["pickle"]
 
 
@@ -164,6 +165,33 @@ def test_the_default_profile_is_the_defaults() -> None:
     assert resolve(environ={}).settings == Settings()
 
 
+@pytest.mark.parametrize(
+    ("typed", "key", "value"),
+    [
+        (".8", "temperature", 0.8),
+        ("1.", "top_p", 1.0),
+        ("1e-1", "min_p", 0.1),
+        ("007", "seed", 7),
+        ("16", "k", 16),
+        ("auto", "k", "auto"),
+        ("5", "stop", ["5"]),
+    ],
+)
+def test_values_are_read_as_people_type_them(typed: str, key: str, value: Any) -> None:
+    assert getattr(resolve(environ={variable("decoding", key): typed}).settings.decoding, key) == value
+
+
+def test_words_are_offered_once_each_for_completion() -> None:
+    assert choices("model", "dtype") == ["auto", "float32", "bfloat16", "float16"]
+    assert choices("decoding", "init") == ["random", "copy-last", "model"]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 300, "~nobody-of-that-name/p.toml", "a/b\0c"])
+def test_a_name_that_cannot_be_a_profile_is_told_in_one_sentence(name: str) -> None:
+    with pytest.raises(ProfileError, match="profile"):
+        resolve(name, environ={})
+
+
 def test_strategies_are_those_of_the_registry() -> None:
     assert choices("decoding", "strategy") == list(STRATEGIES)
     assert all(name in allowed("decoding", "strategy") for name in STRATEGIES)
@@ -182,10 +210,10 @@ keys = st.sampled_from([(section, key) for section, keys in SECTIONS.items() for
 
 @given(st.dictionaries(keys, values, max_size=4))
 def test_any_value_anywhere_is_taken_or_told_in_one_sentence(given_values: dict[tuple[str, str], Any]) -> None:
-    flags = {(f"--{key}", (section, key)): value for (section, key), value in given_values.items()}
+    given = {(f"option --{key}", (section, key)): value for (section, key), value in given_values.items()}
     message = ""
     try:
-        settings = resolve(flags=flags, environ={}).settings
+        settings = resolve(given=given, environ={}).settings
         assert Settings.model_validate(settings.model_dump()) == settings
     except ProfileError as error:
         message = str(error)

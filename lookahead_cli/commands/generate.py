@@ -10,10 +10,16 @@ import typer
 
 from lookahead_cli.commands import options
 from lookahead_cli.commands.interrupts import interrupts_kept
+from lookahead_cli.commands.output import writing_output
+from lookahead_cli.errors import Interrupted, LookaheadError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lookahead_cli.decoding.events import Event
     from lookahead_cli.profile import Settings
     from lookahead_cli.render import Renderer
+    from lookahead_cli.session import Generation
 
 
 def generate(
@@ -66,8 +72,6 @@ def read_prompt(prompt: str | None, prompt_file: Path | None) -> str:
 
 def run(settings: Settings, prompt: str, as_json: bool) -> int:
     """Load, decode, render; returns the exit code."""
-    from lookahead_cli.decoding.events import StepEvent
-    from lookahead_cli.errors import Interrupted
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console
 
@@ -79,21 +83,30 @@ def run(settings: Settings, prompt: str, as_json: bool) -> int:
         session = open_session(settings, progress)
         generation = session.generate(prompt)
         events = iter(generation)
-        progress(f"reading the prompt ({len(generation.prompt_ids)} tokens)")
+        progress(f"reading the prompt, {len(generation.prompt_ids)} tokens")
         next(events)
     for notice in session.notices:
         notes.print(f"note: {notice}", style="yellow")
+    with writing_output():
+        return render(generation, events, choose_renderer(session.settings, as_json))
 
-    renderer = choose_renderer(session.settings, as_json)
-    interrupted = False
+
+def render(generation: Generation, events: Iterator[Event], renderer: Renderer) -> int:
+    """Show the steps as they come; whatever ends them, what has been said is shown whole."""
+    from lookahead_cli.decoding.events import StepEvent
+
     try:
         for event in events:
             if isinstance(event, StepEvent):
                 renderer.show(event)
     except KeyboardInterrupt:
-        interrupted = True
-    renderer.close(generation, interrupted)
-    return Interrupted.exit_code if interrupted else 0
+        renderer.close(generation, cut_short="interrupted")
+        return Interrupted.exit_code
+    except LookaheadError:
+        renderer.close(generation, cut_short="failed")
+        raise
+    renderer.close(generation)
+    return 0
 
 
 def choose_renderer(settings: Settings, as_json: bool) -> Renderer:
@@ -106,6 +119,6 @@ def choose_renderer(settings: Settings, as_json: bool) -> Renderer:
     if as_json:
         return JsonRenderer(sys.stdout, settings)
     output = console("stdout", settings.display.color)
-    if output.is_terminal:
-        return LiveRenderer(output, console("stderr", settings.display.color), settings.display.stats)
+    if output.is_terminal or settings.display.color == "always":
+        return LiveRenderer(output, console("stderr", settings.display.color), settings)
     return PlainRenderer(sys.stdout)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lookahead_cli.decoding.strategies import STRATEGIES
+
 if TYPE_CHECKING:
-    from lookahead_cli.layers import Resolved
+    from lookahead_cli.layers import Key, Resolved
 
 PROMPT, MODEL, DECODING, OUTPUT = "Prompt", "Model", "Decoding", "Output"
 """Panels of the help page."""
@@ -62,7 +64,7 @@ Threads = Annotated[str | None, _option(MODEL, "N|auto", "CPU threads.", "--thre
 
 Strategy = Annotated[
     str | None,
-    _choice(DECODING, "decoding", "strategy", "Where guesses come from: jacobi, or greedy for none.", "--strategy"),
+    _choice(DECODING, "decoding", "strategy", f"Where guesses come from: {', '.join(STRATEGIES)}.", "--strategy"),
 ]
 K = Annotated[str | None, _option(DECODING, "N|auto", "Guesses per step.", "-k")]
 Init = Annotated[
@@ -71,7 +73,13 @@ Init = Annotated[
 ]
 Refill = Annotated[
     str | None,
-    _choice(DECODING, "decoding", "refill", "After a rejected guess: carry on refined ones, or reinit.", "--refill"),
+    _choice(
+        DECODING,
+        "decoding",
+        "refill",
+        "After a rejected guess: keep refined ones (carry) or start afresh (reinit).",
+        "--refill",
+    ),
 ]
 Temperature = Annotated[
     str | None, _option(DECODING, "X", "0: the likeliest token; higher: more varied.", "--temperature", "-t")
@@ -81,7 +89,8 @@ TopP = Annotated[
 ]
 TopK = Annotated[str | None, _option(DECODING, "N", "Sample from this many likeliest tokens.", "--top-k")]
 MinP = Annotated[
-    str | None, _option(DECODING, "X", "Sample from tokens this fraction as likely as the likeliest.", "--min-p")
+    str | None,
+    _option(DECODING, "X", "Sample from tokens at least this fraction as likely as the likeliest.", "--min-p"),
 ]
 RepetitionPenalty = Annotated[str | None, _option(DECODING, "X", "Above 1: repeat less.", "--repetition-penalty")]
 Seed = Annotated[str | None, _option(DECODING, "N|random", "Same seed, same tokens.", "--seed")]
@@ -129,12 +138,17 @@ def resolve_options(parameters: Mapping[str, Any]) -> Resolved:
     Raises:
         ProfileError: something is not allowed.
     """
-    from lookahead_cli.layers import resolve
+    from lookahead_cli.layers import parse_text, resolve
 
     given = {name: value for name, value in parameters.items() if name in SETTINGS and value not in NOT_GIVEN}
-    flags = {SETTINGS[name]: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    flags: dict[tuple[str, Key], Any] = {}
+    for name, value in given.items():
+        flag, key = SETTINGS[name]
+        flags[f"option {flag}", key] = parse_text(*key, value) if isinstance(value, str) else value
+    if "stop" in given:
+        flags["option --stop", SETTINGS["stop"][1]] = list(given["stop"])
     if "raw" in given:
-        flags[SETTINGS["raw"]] = "raw"
+        flags["option --raw", SETTINGS["raw"][1]] = "raw"
     if "no_stats" in given:
-        flags[SETTINGS["no_stats"]] = False
+        flags["option --no-stats", SETTINGS["no_stats"][1]] = False
     return resolve(parameters.get("profile"), flags)

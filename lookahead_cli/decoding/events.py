@@ -41,9 +41,10 @@ class StepEvent:
 
 @dataclass(frozen=True)
 class PrefillEvent:
-    """The prompt has been run through the model; no token has come out yet."""
+    """The prompt has been run through the model, all but its last token; no token has come out yet."""
 
-    prompt_tokens: int
+    tokens: int
+    """How many that were."""
     seconds: float
 
 

@@ -24,7 +24,7 @@ def decode(
     started = perf_counter()
     committed = list(prompt)
     drafter.begin(committed, runner.prefill(committed[:-1]))
-    yield PrefillEvent(len(prompt), perf_counter() - started)
+    yield PrefillEvent(len(prompt) - 1, perf_counter() - started)
 
     finish_reason: FinishReason | None = None
     while finish_reason is None:

@@ -13,9 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-GUESS_CANDIDATES = 64
-"""Candidates per row when guessing (not selecting) under temperature: the rest is too unlikely to be worth sorting."""
-
 
 @dataclass(frozen=True)
 class SamplingSettings:
@@ -56,23 +53,6 @@ class TokenSelector:
         noise = gumbel_noise(settings.seed, position, vocab=logits.shape[-1])[ids.numpy()]
         return int(ids[int(np.argmax(scores.double().numpy() + noise))])
 
-    def guess(self, logits: Tensor, first_position: int) -> list[int]:
-        """Probable outcomes of `select` for rows of `logits` (n, vocab) at consecutive positions.
-
-        Guesses only have to be likely, so penalties and truncation are left out and only a few candidates a row are
-        weighed; but the noise is the one `select` will use, without which guesses under temperature would miss.
-        """
-        if self.settings.temperature == 0.0:
-            return [int(token) for token in torch.argmax(logits, dim=-1)]
-        count = min(GUESS_CANDIDATES, logits.shape[-1])
-        scores, ids = torch.topk(logits.detach().to(device="cpu", dtype=torch.float32), count, dim=-1)
-        guesses = []
-        for row in range(logits.shape[0]):
-            noise = gumbel_noise(self.settings.seed, first_position + row, vocab=logits.shape[-1])
-            weighed = scores[row].double().numpy() / self.settings.temperature + noise[ids[row].numpy()]
-            guesses.append(int(ids[row, int(np.argmax(weighed))]))
-        return guesses
-
 
 def gumbel_noise(seed: int, position: int, vocab: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Gumbel noise for every token id at one position, float64 (vocab,); the same on every machine.
@@ -81,7 +61,8 @@ def gumbel_noise(seed: int, position: int, vocab: int) -> np.ndarray[tuple[int],
     its raw output, unlike numpy's derived distributions, is promised never to change.
     """
     raw = np.random.Philox(key=np.array([seed, position], dtype=np.uint64)).random_raw(vocab)
-    uniform = ((raw >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53  # in (0, 1), never 0 or 1
+    # 52 bits and a half: exact in float64, and neither 0 nor 1, whose noise would be infinite.
+    uniform = ((raw >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     noise: np.ndarray[tuple[int], np.dtype[np.float64]] = -np.log(-np.log(uniform))
     return noise
 

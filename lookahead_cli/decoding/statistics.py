@@ -11,7 +11,7 @@ from lookahead_cli.decoding.events import Event, PrefillEvent
 class Statistics:
     """Running totals. Times are in seconds of wall time; rates are per second."""
 
-    prompt_tokens: int = 0
+    prefill_tokens: int = 0
     tokens: int = 0
     steps: int = 0
     drafted: int = 0
@@ -23,7 +23,7 @@ class Statistics:
 
     def add(self, event: Event) -> None:
         if isinstance(event, PrefillEvent):
-            self.prompt_tokens = event.prompt_tokens
+            self.prefill_tokens = event.tokens
             self.prefill_seconds = event.seconds
             return
         self.steps += 1
@@ -51,4 +51,4 @@ class Statistics:
 
     @property
     def prefill_tokens_per_second(self) -> float:
-        return self.prompt_tokens / self.prefill_seconds if self.prefill_seconds else 0.0
+        return self.prefill_tokens / self.prefill_seconds if self.prefill_seconds else 0.0

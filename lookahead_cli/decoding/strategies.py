@@ -10,25 +10,27 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lookahead_cli.decoding.drafters import Drafter
-    from lookahead_cli.decoding.select import TokenSelector
+    from lookahead_cli.decoding.select import SamplingSettings
     from lookahead_cli.profile import DecodingSettings
 
-    MakeDrafter = Callable[[DecodingSettings, TokenSelector, int], Drafter]
-    """From the settings, the selector and the size of the vocabulary."""
+    MakeDrafter = Callable[[DecodingSettings, SamplingSettings, int], Drafter]
+    """From the settings, the part of them that selecting uses, and the size of the vocabulary."""
 
 
-def _greedy(settings: DecodingSettings, selector: TokenSelector, vocab: int) -> Drafter:
+def _greedy(settings: DecodingSettings, sampling: SamplingSettings, vocab: int) -> Drafter:
     from lookahead_cli.decoding.drafters.nothing import NothingDrafter
 
     return NothingDrafter()
 
 
-def _jacobi(settings: DecodingSettings, selector: TokenSelector, vocab: int) -> Drafter:
-    from lookahead_cli.decoding.budget import WindowSize
+def _jacobi(settings: DecodingSettings, sampling: SamplingSettings, vocab: int) -> Drafter:
     from lookahead_cli.decoding.drafters.jacobi import JacobiDrafter
     from lookahead_cli.decoding.drafters.window_init import WINDOW_INITS
+    from lookahead_cli.decoding.drafters.window_size import WindowSize
 
-    return JacobiDrafter(WindowSize.of(settings.k), WINDOW_INITS[settings.init], settings.refill, selector, vocab)
+    return JacobiDrafter(WindowSize.of(settings.k), WINDOW_INITS[settings.init], settings.refill, sampling, vocab)
 
 
-STRATEGIES: dict[str, MakeDrafter] = {"greedy": _greedy, "jacobi": _jacobi}
+PLAIN = "greedy"
+"""The strategy that drafts nothing: what runs where guesses could not be taken back."""
+STRATEGIES: dict[str, MakeDrafter] = {PLAIN: _greedy, "jacobi": _jacobi}

@@ -28,7 +28,10 @@ def cache_folder() -> Path:
     """Where prepared models are kept: the environment variable LOOKAHEAD_CACHE, else the user's cache folder."""
     override = os.environ.get("LOOKAHEAD_CACHE")
     if override:
-        return Path(override).expanduser().absolute()
+        try:
+            return Path(override).expanduser().absolute()
+        except (RuntimeError, OSError) as error:
+            raise ResourceError(f"LOOKAHEAD_CACHE is {override}: {error}; set it to a folder.") from None
     from platformdirs import user_cache_path
 
     return user_cache_path("lookahead")

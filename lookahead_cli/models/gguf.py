@@ -27,6 +27,7 @@ CONVERSION_VERSION = 1
 # A converted folder's name carries this many hexadecimal digits of the checksum (64 bits): no accidental collisions.
 _NAME_DIGITS = 16
 _FLOAT32_BYTES = 4
+ROPE_FACTORS = "rope_freqs.weight"
 _SPARE_BYTES = 32_000_000  # tokenizer and other small files beside the weights
 # A chat model may end its turn with another token than its text: each of these keys names one that ends the output.
 _END_TOKEN_KEYS = ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id")
@@ -72,6 +73,11 @@ def _check_architecture(gguf: Path, header: GgufHeader) -> None:
         )
     if not header.architecture:
         raise ModelError(f"{gguf} does not name its architecture; export the model again with current tools.")
+    if ROPE_FACTORS in header.tensors:
+        raise ModelError(
+            f"{gguf} stretches its positions by the tensor {ROPE_FACTORS} (as Llama 3.1 and later do), which "
+            "transformers does not read, so other tokens would come out; use the safetensors of that model."
+        )
     if "tokenizer.ggml.model" not in header.metadata:
         raise ModelError(
             f"{gguf} holds no tokenizer (architecture {header.architecture}), so it cannot be used for text; "

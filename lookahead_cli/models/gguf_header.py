@@ -25,10 +25,11 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What the head of a GGUF file says: `metadata` without its arrays, and the number of weights."""
+    """What the head of a GGUF file says: `metadata` without its arrays, the number of weights, the tensors' names."""
 
     metadata: dict[str, Scalar]
     parameters: int
+    tensors: frozenset[str]
 
     @property
     def architecture(self) -> str:
@@ -89,7 +90,8 @@ class _Reader:
             if value is not None:
                 metadata[key] = value
         tensors = [self._tensor() for _ in range(tensor_count)]
-        header = GgufHeader(metadata, sum(elements for _, elements, _, _ in tensors))
+        names = frozenset(name for name, _, _, _ in tensors)
+        header = GgufHeader(metadata, sum(elements for _, elements, _, _ in tensors), names)
         alignment = max(header.integer("general.alignment", _DEFAULT_ALIGNMENT), 1)
         self._check_tensors(tensors, -(-self.position // alignment) * alignment)
         return header

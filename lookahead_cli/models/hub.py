@@ -41,12 +41,21 @@ def hub_folder(repo: str, revision: str, allow: frozenset[str], progress: Progre
     """
     silence_hub()
     with _told(repo, revision):
-        cached = _cached_folder(repo, revision, allow)
-        return cached or _downloaded_folder(repo, revision, allow, progress)
+        cached, refusal = _cached_folder(repo, revision, allow)
+        if cached is not None:
+            return cached
+        try:
+            return _downloaded_folder(repo, revision, allow, progress)
+        except ModelError:
+            raise
+        except Exception:
+            if refusal is not None:  # without the network, what is wrong with the copy here is the better answer
+                raise refusal from None
+            raise
 
 
-def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> Path | None:
-    """The complete snapshot in the local cache, found without any request, or None."""
+def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> tuple[Path | None, ModelError | None]:
+    """The complete snapshot in the local cache, found without any request; or None, and what is wrong with it."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -56,10 +65,20 @@ def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> Path | No
             snapshot_download(repo, revision=revision or None, local_files_only=True, allow_patterns=["config.json"])
         )
         check_folder(folder, allow, repo)
-    except (LocalEntryNotFoundError, ModelError):
-        # Nothing there, an interrupted download, or something refused: fetching the small files will tell which.
-        return None
-    return folder
+        missing = [name for name in _own_code(folder) if not (folder / name).is_file()]
+    except LocalEntryNotFoundError:
+        return None, None
+    except ModelError as error:
+        # An interrupted download, or something refused: fetching the small files will tell which.
+        return None, error
+    return (None, None) if missing and REMOTE_CODE in allow else (folder, None)
+
+
+def _own_code(folder: Path) -> list[str]:
+    """The Python files that the config names as the model's own."""
+    classes = (read_json(folder / "config.json").get("auto_map") or {}).values()
+    # "--" stands between another repository, which holds the code, and the class.
+    return sorted({f"{name.partition('.')[0]}.py" for name in classes if isinstance(name, str) and "--" not in name})
 
 
 def _downloaded_folder(repo: str, revision: str, allow: frozenset[str], progress: Progress) -> Path:

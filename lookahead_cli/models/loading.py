@@ -216,7 +216,10 @@ def _context_length(
 
 
 def _eos_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast) -> frozenset[int]:
-    """The ids that end the output, from the first place that names any: the same order as transformers' `generate`."""
+    """The ids that end the output, from the first place that names any.
+
+    transformers' `generate` knows only the first of them; the others are for models that would never end there.
+    """
     generation = getattr(model, "generation_config", None)
     text = model.config.get_text_config(decoder=True)
     for named in (

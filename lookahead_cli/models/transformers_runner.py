@@ -79,6 +79,8 @@ class TransformersRunner:
         """Take the last `count` entries out of the cache. Layers that keep a fixed span shrink back to it here."""
         if self.rewind_obstacle is None:
             self.cache.crop(-count)
+        elif count:
+            raise RuntimeError(f"drafts must be empty for this model: {self.rewind_obstacle}")
 
     def _new_cache(self) -> Any:
         from transformers import DynamicCache

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from lookahead_cli.decoding.events import StepEvent
     from lookahead_cli.session import Generation
+
+
+CutShort = Literal["interrupted", "failed"]
 
 
 class Renderer(Protocol):
@@ -15,5 +18,5 @@ class Renderer(Protocol):
     def show(self, step: StepEvent) -> None:
         """A step has been decided."""
 
-    def close(self, generation: Generation, interrupted: bool) -> None:
-        """There will be no more steps."""
+    def close(self, generation: Generation, cut_short: CutShort | None = None) -> None:
+        """There will be no more steps; `cut_short` says why if that is not for a reason of the generation's own."""

@@ -9,6 +9,7 @@ from lookahead_cli.decoding.events import StepEvent
 from lookahead_cli.profile import Settings
 
 if TYPE_CHECKING:
+    from lookahead_cli.render import CutShort
     from lookahead_cli.session import Generation
 
 
@@ -22,21 +23,21 @@ class JsonRenderer:
     def show(self, step: StepEvent) -> None:
         pass
 
-    def close(self, generation: Generation, interrupted: bool) -> None:
+    def close(self, generation: Generation, cut_short: CutShort | None = None) -> None:
         # On a terminal nothing but ASCII is sent: no control character gets through.
         ascii_only = self.file.isatty()
-        self.file.write(json.dumps(json_object(generation, self.settings, interrupted), ensure_ascii=ascii_only) + "\n")
+        self.file.write(json.dumps(json_object(generation, self.settings, cut_short), ensure_ascii=ascii_only) + "\n")
         self.file.flush()
 
 
-def json_object(generation: Generation, settings: Settings, interrupted: bool = False) -> dict[str, Any]:
+def json_object(generation: Generation, settings: Settings, cut_short: CutShort | None = None) -> dict[str, Any]:
     """The object: plain dicts, lists, strings, numbers, booleans and None. Times in seconds."""
     statistics = generation.statistics
     return {
         "text": generation.text,
         "token_ids": generation.token_ids,
         "prompt_tokens": len(generation.prompt_ids),
-        "finish_reason": "interrupted" if interrupted else generation.finish_reason,
+        "finish_reason": cut_short or generation.finish_reason,
         "stats": {
             "tokens": statistics.tokens,
             "steps": statistics.steps,

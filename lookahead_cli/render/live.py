@@ -16,17 +16,19 @@ from lookahead_cli.render.terminal import has_color
 from lookahead_cli.text.visible import visible
 
 if TYPE_CHECKING:
+    from lookahead_cli.profile import Settings
+    from lookahead_cli.render import CutShort
     from lookahead_cli.session import Generation
 
 
 class LiveRenderer:
     """Streams to a terminal. The terminal itself wraps long lines, so that copied text has no breaks of ours."""
 
-    def __init__(self, output: Console, notes: Console, stats: bool) -> None:
+    def __init__(self, output: Console, notes: Console, settings: Settings) -> None:
         self.file: TextIO = output.file  # type: ignore[assignment]
         self.colors = ColorSystem.STANDARD if has_color(output) else None
         self.notes = notes
-        self.stats = stats
+        self.settings = settings
         self.at_line_start = True
 
     def show(self, step: StepEvent) -> None:
@@ -35,12 +37,12 @@ class LiveRenderer:
             self._write("".join(text for text, _ in run), provenance)
         self.file.flush()
 
-    def close(self, generation: Generation, interrupted: bool) -> None:
+    def close(self, generation: Generation, cut_short: CutShort | None = None) -> None:
         if not self.at_line_start:
             self.file.write("\n")
             self.file.flush()
-        if self.stats:
-            print_summary(self.notes, generation, interrupted)
+        if self.settings.display.stats:
+            print_summary(self.notes, generation, self.settings.decoding, cut_short)
 
     def _write(self, text: str, provenance: str) -> None:
         if text:

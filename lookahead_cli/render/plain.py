@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 from lookahead_cli.decoding.events import StepEvent
 
 if TYPE_CHECKING:
+    from lookahead_cli.render import CutShort
     from lookahead_cli.session import Generation
 
 
@@ -20,5 +21,5 @@ class PlainRenderer:
         self.file.write(step.text)
         self.file.flush()
 
-    def close(self, generation: Generation, interrupted: bool) -> None:
+    def close(self, generation: Generation, cut_short: CutShort | None = None) -> None:
         pass

@@ -12,6 +12,8 @@ from lookahead_cli.render.palette import style_of
 from lookahead_cli.render.terminal import has_color
 
 if TYPE_CHECKING:
+    from lookahead_cli.profile import DecodingSettings
+    from lookahead_cli.render import CutShort
     from lookahead_cli.session import Generation
 
 SWATCH = "■"
@@ -24,13 +26,15 @@ ENDINGS = {
 }
 
 
-def print_summary(console: Console, generation: Generation, interrupted: bool) -> None:
-    """Legend, counts, speeds and the reason of the end, on up to three lines."""
+def print_summary(
+    console: Console, generation: Generation, decoding: DecodingSettings, cut_short: CutShort | None
+) -> None:
+    """Legend, counts, speeds and the reason of the end, a line each."""
     console.print()
     if has_color(console):
         console.print(legend(generation))
-    for line in summary_lines(generation, interrupted):
-        console.print(Text(line, style="dim"))
+    for line in (counts(generation), speeds(generation), ending(generation, decoding, cut_short)):
+        console.print(Text(SEPARATOR.join(line), style="dim"))
 
 
 def legend(generation: Generation) -> Text:
@@ -41,27 +45,34 @@ def legend(generation: Generation) -> Text:
     return Text(SEPARATOR).join(parts)
 
 
-def summary_lines(generation: Generation, interrupted: bool) -> list[str]:
-    """The summary in words, without colour."""
+def counts(generation: Generation) -> list[str]:
+    """How many tokens, steps and guesses."""
     stats = generation.statistics
-    rate = "" if stats.acceptance_rate is None else f" ({stats.acceptance_rate:.1%})"
-    counts = [
+    parts = [
         f"{_count(stats.tokens, 'token')} in {_count(stats.steps, 'step')}",
         f"{stats.tokens_per_step:.2f} tokens per step",
-        f"{stats.accepted} of {_count(stats.drafted, 'guess', 'guesses')} accepted{rate}",
     ]
-    if stats.time_to_first_token is None:
-        first = "no token yet"
-    else:
-        first = f"first token after {stats.time_to_first_token:.2f} s"
-    ending = "interrupted" if interrupted else ENDINGS.get(generation.finish_reason or "", "")
-    speeds = [
-        f"prefill {stats.prefill_tokens_per_second:.0f} tokens/s",
-        f"decode {stats.tokens_per_second:.1f} tokens/s",
-        first,
-        ending,
-    ]
-    return [SEPARATOR.join(counts), SEPARATOR.join(speeds)]
+    if stats.acceptance_rate is not None:
+        parts.append(
+            f"{stats.accepted} of {_count(stats.drafted, 'guess', 'guesses')} accepted ({stats.acceptance_rate:.1%})"
+        )
+    return parts
+
+
+def speeds(generation: Generation) -> list[str]:
+    """How fast the prompt was read, the text was written, and the first token came."""
+    stats = generation.statistics
+    parts = [f"prefill {stats.prefill_tokens_per_second:.0f} tokens/s"] if stats.prefill_tokens else []
+    parts.append(f"decode {stats.tokens_per_second:.1f} tokens/s")
+    if stats.time_to_first_token is not None:
+        parts.append(f"first token after {stats.time_to_first_token:.2f} s")
+    return parts
+
+
+def ending(generation: Generation, decoding: DecodingSettings, cut_short: CutShort | None) -> list[str]:
+    """Why it ended; under temperature also the seed, with which the same text can be had again."""
+    parts = [cut_short or ENDINGS[generation.finish_reason or "eos"]]
+    return [*parts, f"seed {decoding.seed}"] if decoding.temperature else parts
 
 
 def _count(number: int, noun: str, plural: str = "") -> str:

@@ -1,7 +1,9 @@
-"""What the terminals at both outputs can show."""
+"""What the two outputs can show. Asked of the outputs themselves: variables such as FORCE_COLOR do not make a pipe a
+terminal, and must not, or colours would end up in files."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Literal
 
@@ -12,15 +14,18 @@ ColorSetting = Literal["auto", "always", "never"]
 
 def console(stream: Literal["stdout", "stderr"], color: ColorSetting) -> Console:
     """A console on one of the outputs. With "auto" it is coloured on a terminal unless NO_COLOR is set."""
+    file = getattr(sys, stream)
+    terminal = file.isatty()
+    plain = color == "never" or (color == "auto" and (not terminal or bool(os.environ.get("NO_COLOR"))))
     return Console(
-        file=getattr(sys, stream),
-        no_color=True if color == "never" else False if color == "always" else None,
-        force_terminal=True if color == "always" else None,
-        color_system="standard" if color == "always" and not getattr(sys, stream).isatty() else "auto",
+        file=file,
+        force_terminal=terminal,
+        no_color=plain,
+        color_system=None if plain else "auto" if terminal else "standard",
         highlight=False,
         markup=False,
         emoji=False,
-        soft_wrap=not getattr(sys, stream).isatty(),  # in a file a sentence stays one line
+        soft_wrap=not terminal,  # in a file a sentence stays one line
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from lookahead_cli.errors import ModelError, PromptError
+from lookahead_cli.models.failures import first_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 Template = Literal["chat", "raw"]
 
 
-def choose_template(tokenizer: PreTrainedTokenizerBase, wanted: str, system: str) -> Template:
-    """How prompts are put to this model.
+def choose_template(tokenizer: PreTrainedTokenizerBase | None, wanted: str, system: str) -> Template:
+    """How prompts are put to this model; without a `tokenizer`, to a model that has no template.
 
     Raises:
         PromptError: the settings ask for a conversation and the model has no template for one.
@@ -46,10 +47,10 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, system: str, templat
 
 
 def _render(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str]]) -> str:
-    import jinja2
-
     try:
         text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-    except jinja2.TemplateError as error:
-        raise ModelError(f"the model's chat template refuses this conversation: {error}") from None
+    except Exception as error:  # a template is a program of somebody else's
+        raise ModelError(
+            f"the model's chat template fails on this conversation ({first_line(error)}): use --raw, or another model"
+        ) from None
     return str(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -55,8 +57,6 @@ class Screen:
 
 @pytest.fixture
 def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    import os
-
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOKAHEAD_")}
     kept.pop("NO_COLOR", None)
     return {**kept, "TERM": "xterm-256color", "XDG_CONFIG_HOME": str(tmp_path), "LANG": "C.UTF-8"}
@@ -79,11 +79,20 @@ def test_text_streams_whole_with_colours_legend_and_summary(parrot_folder: str, 
     assert third in screen.rows
     assert "�" not in "".join(screen.rows)
     assert any("■ accepted guess (jacobi) · ■ the model's own token" in row for row in screen.rows)
-    tail = " ".join(screen.rows[-4:])
-    for part in ("tokens in", "steps", "tokens per step", "guesses accepted", "prefill", "decode", "first token after",
+    tail = " ".join(screen.rows[-5:])
+    for part in ("tokens in", "steps", "tokens per step", "guesses accepted", "decode", "first token after",
                  "the model ended the text"):  # fmt: skip
         assert part in tail
-    assert {screen.color_at(0, column) for column in range(20)} == {"default", "green"}
+    # The first token is always the model's own; the steps say which of the others are.
+    assert screen.color_at(0, 0) == "default"
+    result = json.loads(
+        subprocess.run([*LOOKAHEAD, *generate(parrot_folder, "-k", "8", "--json")], env=env, stdin=subprocess.DEVNULL,
+                       capture_output=True, check=True).stdout
+    )  # fmt: skip
+    first_step_with_guesses = next(step for step in result["steps"] if "jacobi" in step["provenance"])
+    before = result["steps"].index(first_step_with_guesses)
+    assert [screen.color_at(0, column) for column in range(before)] == ["default"] * before
+    assert screen.color_at(0, before) == "green"
 
 
 def test_no_color_is_honoured(parrot_folder: str, env: dict[str, str]) -> None:

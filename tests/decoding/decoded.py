@@ -49,7 +49,9 @@ def run(
 ) -> Decoded:
     """Decode with the strategy of the settings, or with `drafter`."""
     settings = DecodingSettings(**decoding)
-    selector = TokenSelector(sampling_settings(settings))
+    if settings.repetition_penalty == "auto":
+        settings = settings.model_copy(update={"repetition_penalty": 1.0})
+    sampling = sampling_settings(settings)
     ending = Ending(
         Transcript(tokenizer(), settings.stop),
         eos_token_ids=eos,
@@ -57,9 +59,9 @@ def run(
         prompt_tokens=len(prompt),
         context_length=context_length,
     )
-    drafter = drafter or STRATEGIES[settings.strategy](settings, selector, runner.vocab)
+    drafter = drafter or STRATEGIES[settings.strategy](settings, sampling, runner.vocab)
     statistics, steps = Statistics(), []
-    for event in decode(runner, drafter, selector, prompt, ending):
+    for event in decode(runner, drafter, TokenSelector(sampling), prompt, ending):
         statistics.add(event)
         if isinstance(event, StepEvent):
             steps.append(event)

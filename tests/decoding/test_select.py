@@ -19,6 +19,7 @@ from transformers import (
     TopPLogitsWarper,
 )
 
+from lookahead_cli.decoding.drafters.iterate import next_iterate
 from lookahead_cli.decoding.select import (
     SamplingSettings,
     TokenSelector,
@@ -124,9 +125,9 @@ def test_noise_is_the_same_on_every_machine() -> None:
 RECORDED_NOISE = [-0.159901589595, -0.029696744891, -1.193746985971]
 
 
-def test_guessing_foresees_what_will_be_selected() -> None:
+def test_the_next_iterate_is_what_would_be_selected() -> None:
     rows = torch.stack([random_logits(seed) for seed in range(20)])
     for sampling in (SamplingSettings(), SamplingSettings(temperature=0.9, seed=5)):
         selector = TokenSelector(sampling)
         selected = [selector.select(row, 30 + index, [0]) for index, row in enumerate(rows)]
-        assert selector.guess(rows, first_position=30) == selected
+        assert next_iterate(rows, 30, sampling) == selected

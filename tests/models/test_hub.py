@@ -188,6 +188,25 @@ def test_remote_code_is_refused_before_the_weights_are_downloaded(hub: Hub) -> N
     assert (Path(hub.locate("owner/tiny", "", "remote-code")["folder"]) / "evil.py").is_file()
 
 
+def test_code_allowed_later_is_fetched_then(hub: Hub) -> None:
+    config = json.loads((hub.files / "config.json").read_text())
+    (hub.files / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil.Model"}}))
+    folder = Path(hub.locate()["folder"])
+    assert not (folder / "evil.py").exists()
+    assert (Path(hub.locate("owner/tiny", "", "remote-code")["folder"]) / "evil.py").is_file()
+    assert "folder" in hub.locate("owner/tiny", "", "remote-code")
+    assert hub.requests == [], "everything is there now"
+
+
+def test_without_the_network_a_cached_pickle_is_refused_for_what_it_is(hub: Hub) -> None:
+    (hub.files / "model.safetensors").unlink()
+    assert "folder" in hub.locate("owner/tiny", "", "pickle")
+    hub.status = 503
+    found = hub.locate()
+    assert found["error"] == "ModelError"
+    assert 'allow = ["pickle"]' in found["said"]
+
+
 def test_named_revision_and_unknown_revision(hub: Hub) -> None:
     assert "folder" in hub.locate("owner/tiny", "main")
     found = hub.locate("owner/tiny", "v9")

@@ -16,7 +16,6 @@ from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.text.chat import encode
 from tests.oracle import greedy_tokens
 
-ROOT = Path(__file__).parents[2]
 SPEC_BENCH = "LOOKAHEAD_SPEC_BENCH"
 """Environment variable with the path of a Spec-Bench file of prompts (JSON lines with `category` and `turns`)."""
 
@@ -46,11 +45,10 @@ def own_prompts(packaged: LoadedModel) -> list[list[int]]:
 @pytest.fixture(scope="session")
 def spec_bench(packaged: LoadedModel) -> Callable[[int], list[list[int]]]:
     """`spec_bench(n)`: token ids of n prompts spread over all categories, first turns."""
-    path = spec_bench_file()
-    if path is None:
+    if SPEC_BENCH not in os.environ:
         pytest.skip(f"no Spec-Bench prompts here: set {SPEC_BENCH} to a file of them")
     categories: dict[str, list[str]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in Path(os.environ[SPEC_BENCH]).read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         categories.setdefault(record["category"], []).append(record["turns"][0])
 
@@ -59,13 +57,6 @@ def spec_bench(packaged: LoadedModel) -> Callable[[int], list[list[int]]]:
         return [encode(packaged.tokenizer, prompt, "", "chat") for prompt in rounds[:count]]
 
     return choose
-
-
-def spec_bench_file() -> Path | None:
-    """From the variable, or in a folder of data beside the project."""
-    if SPEC_BENCH in os.environ:
-        return Path(os.environ[SPEC_BENCH])
-    return next(ROOT.parent.glob("*/data/spec_bench*.jsonl"), None)
 
 
 @pytest.fixture(scope="session")

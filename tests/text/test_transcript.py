@@ -57,9 +57,30 @@ def test_pieces_join_to_the_text_and_never_show_half_a_character(text: str) -> N
         assert "�" not in "".join(pieces)
 
 
-@given(ids=st.lists(st.integers(0, 280), max_size=30))
+@given(ids=st.lists(st.integers(0, 280), max_size=15))
 def test_any_tokens_at_all_join_to_what_the_tokenizer_decodes(ids: list[int]) -> None:
     assert "".join(stream(byte_level(), ids)) == byte_level().decode(ids, skip_special_tokens=True)
+
+
+@given(ids=st.lists(st.integers(0, 264), max_size=15))
+def test_malformed_bytes_lose_no_other_character(ids: list[int]) -> None:
+    """Byte fallback decodes a malformed run anew with each token: what is shown stays, what follows comes whole."""
+    shown = iter("".join(stream(metaspace(), ids)))
+    pieces = [metaspace().id_to_token(token) or "" for token in ids]
+    assert all(letter in shown for piece in pieces if len(piece) <= 2 for letter in piece.strip("▁"))
+
+
+def test_a_malformed_run_of_bytes_is_no_error() -> None:
+    vocabulary = metaspace().get_vocab()
+    newline, start, letter = vocabulary["<0x0A>"], vocabulary["<0xF0>"], vocabulary["a"]
+    assert stream(metaspace(), [letter, newline, start, letter]) == ["a", "\n", "", "�a", ""]
+
+
+def test_bytes_that_never_make_a_character_do_not_hold_the_text_back_for_ever() -> None:
+    start = byte_level().encode("😀", add_special_tokens=False).ids[0]
+    pieces = stream(byte_level(), [start] * 100)
+    assert "".join(pieces) == "�" * 100
+    assert any(pieces[:20])
 
 
 @given(text=texts, stops=st.lists(st.text(alphabet="ab 😀日", min_size=1, max_size=4), max_size=3))

@@ -12,10 +12,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from lookahead_cli.decoding.budget import WindowSize
 from lookahead_cli.decoding.draft import Draft, VerifiedStep
-from lookahead_cli.decoding.drafters.window_init import WindowContext, WindowInit
-from lookahead_cli.decoding.select import TokenSelector
+from lookahead_cli.decoding.drafters.iterate import next_iterate
+from lookahead_cli.decoding.drafters.window_init import FreshSlots, WindowInit
+from lookahead_cli.decoding.drafters.window_size import WindowSize
+from lookahead_cli.decoding.select import SamplingSettings
 
 NAME = "jacobi"
 
@@ -28,17 +29,17 @@ class JacobiDrafter:
         size: WindowSize,
         init: WindowInit,
         refill: Literal["carry", "reinit"],
-        selector: TokenSelector,
+        sampling: SamplingSettings,
         vocab: int,
     ) -> None:
         self.size = size
         self.init = init
         self.refill = refill
-        self.selector = selector
+        self.sampling = sampling
         self.vocab = vocab
         self.window: list[int] = []
         self.logits: Tensor | None = None
-        self.generator = torch.Generator().manual_seed(selector.settings.seed)
+        self.generator = torch.Generator().manual_seed(sampling.seed)
 
     def begin(self, prompt: Sequence[int], logits: Tensor | None) -> None:
         self.logits = logits
@@ -48,8 +49,8 @@ class JacobiDrafter:
         missing = count - len(self.window)
         if missing > 0:
             before = self.window or committed
-            context = WindowContext(before, self.logits, self.vocab, self.selector.settings.temperature, self.generator)
-            self.window += self.init(context, missing)
+            slots = FreshSlots(before, self.logits, self.vocab, self.sampling.temperature, self.generator)
+            self.window += self.init(slots, missing)
         return Draft(tuple(self.window[:count]), (NAME,) * count)
 
     def observe(self, step: VerifiedStep) -> None:
@@ -57,8 +58,8 @@ class JacobiDrafter:
         self.size.update(drafted=len(step.draft), accepted=step.accepted)
         rejected = step.logits[step.accepted + 1 :]
         if self.refill == "carry" and len(rejected) > 0:
-            self.window = self.selector.guess(rejected, step.next_position)
-            self.logits = step.logits[-1]
+            self.window = next_iterate(rejected, step.next_position, self.sampling)
+            self.logits = step.logits[-1].clone()  # a view would keep the whole pass in memory
         else:
             self.window = []
-            self.logits = step.logits[step.accepted]
+            self.logits = step.logits[step.accepted].clone()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class WindowContext:
+class FreshSlots:
     """What is known where fresh guesses are needed."""
 
     before: Sequence[int]
@@ -23,29 +23,29 @@ class WindowContext:
     """CPU generator, seeded once per generation."""
 
 
-WindowInit = Callable[[WindowContext, int], list[int]]
+WindowInit = Callable[[FreshSlots, int], list[int]]
 
 
-def random_tokens(context: WindowContext, count: int) -> list[int]:
+def random_tokens(slots: FreshSlots, count: int) -> list[int]:
     """Uniform over the vocabulary: the textbook start, and a lower bound for what a guess is worth."""
-    return torch.randint(context.vocab, (count,), generator=context.generator).tolist()
+    return torch.randint(slots.vocab, (count,), generator=slots.generator).tolist()
 
 
-def copy_last(context: WindowContext, count: int) -> list[int]:
+def copy_last(slots: FreshSlots, count: int) -> list[int]:
     """The token in front, repeated."""
-    return [context.before[-1]] * count
+    return [slots.before[-1]] * count
 
 
-def model_samples(context: WindowContext, count: int) -> list[int]:
+def model_samples(slots: FreshSlots, count: int) -> list[int]:
     """Independent samples from the model's latest next-token distribution.
 
     Drawn at the sampling temperature, or at 1 in greedy decoding (a distribution at temperature 0 would be the same
     token each time). Before the first forward pass there is no distribution: copies the last token.
     """
-    if context.logits is None:
-        return copy_last(context, count)
-    probabilities = torch.softmax(context.logits.float() / (context.temperature or 1.0), dim=-1).cpu()
-    samples: list[int] = torch.multinomial(probabilities, count, replacement=True, generator=context.generator).tolist()
+    if slots.logits is None:
+        return copy_last(slots, count)
+    probabilities = torch.softmax(slots.logits.float() / (slots.temperature or 1.0), dim=-1).cpu()
+    samples: list[int] = torch.multinomial(probabilities, count, replacement=True, generator=slots.generator).tolist()
     return samples
 
 

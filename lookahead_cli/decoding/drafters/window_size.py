@@ -1,4 +1,4 @@
-"""How many tokens to guess per step."""
+"""How long a Jacobi window is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_AUTO_K = 32
 
 @dataclass
 class WindowSize:
-    """The number of guesses in a Jacobi window, fixed or following what is accepted."""
+    """The number of guesses in a window, fixed or following what is accepted."""
 
     k: int
     adaptive: bool = False

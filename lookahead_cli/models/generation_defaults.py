@@ -1,0 +1,32 @@
+"""What a model's own generation_config.json asks of greedy decoding, beside its end-of-text ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+NOT_HONOURED = (
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "exponential_decay_length_penalty",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "min_length",
+    "min_new_tokens",
+    "no_repeat_ngram_size",
+    "sequence_bias",
+    "suppress_tokens",
+)
+"""Settings with which transformers' greedy search would choose other tokens, and which this tool does not know."""
+
+
+def own_repetition_penalty(model: PreTrainedModel) -> float:
+    """The repetition penalty the model was published with; 1 if none."""
+    return float(getattr(model.generation_config, "repetition_penalty", None) or 1.0)
+
+
+def ignored_settings(model: PreTrainedModel) -> list[str]:
+    """Names of the model's own generation settings that would change its tokens and are not honoured."""
+    return [name for name in NOT_HONOURED if getattr(model.generation_config, name, None)]
