@@ -80,7 +80,7 @@ def require_free_space(folder: Path, needed: int, purpose: str) -> None:
     if free < needed:
         raise ResourceError(
             f"{purpose} needs {_megabytes(needed)} on the disk of {cache_folder()}, but only {_megabytes(free)} "
-            "are free; make room, or point the environment variable LOOKAHEAD_CACHE to another disk."
+            "is free; make room, or point the environment variable LOOKAHEAD_CACHE to another disk."
         )
 
 

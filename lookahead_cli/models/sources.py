@@ -35,7 +35,7 @@ def locate(
         path = Path(source).expanduser().absolute()
         is_folder, is_file = path.is_dir(), path.is_file()
     except (OSError, RuntimeError) as error:  # no permission, a name too long, no such user behind ~
-        raise ModelError(f"{source} cannot be looked at ({first_line(error)}); check the path.") from error
+        raise ModelError(f"{source} cannot be read ({first_line(error)}); check the path.") from error
     if is_folder:
         check_folder(path, allow, source)
         return path
@@ -47,7 +47,7 @@ def locate(
         from lookahead_cli.models.hub import hub_folder
 
         return hub_folder(source, revision, allow, progress)
-    raise ModelError(f"{source} is no model this tool knows{_nearest(source)}; {_choices()}.")
+    raise ModelError(f"{source} is not a model this tool knows{_nearest(source)}; {_choices()}.")
 
 
 def _from_file(path: Path, source: str, progress: Progress) -> Path:

@@ -206,7 +206,7 @@ def test_too_little_space_is_told_before_converting(gguf_file: Path, monkeypatch
         free = 1_000_000
 
     monkeypatch.setattr("lookahead_cli.models.cache.shutil.disk_usage", lambda _: Usage)
-    with pytest.raises(ResourceError, match=r"needs 32 MB on the disk of .*, but only 1 MB are free"):
+    with pytest.raises(ResourceError, match=r"needs 32 MB on the disk of .*, but only 1 MB is free"):
         locate(str(gguf_file))
 
 

@@ -21,7 +21,7 @@ def test_what_looks_like_a_path_must_exist(source: str) -> None:
 
 @pytest.mark.parametrize("source", ["x" * 5000, "~no-such-user/model", "a\0b"])
 def test_impossible_paths_are_told_too(source: str) -> None:
-    with pytest.raises(ModelError, match=r"cannot be looked at \(|no model this tool knows"):
+    with pytest.raises(ModelError, match=r"cannot be read \(|not a model this tool knows"):
         locate(source)
 
 
@@ -29,7 +29,7 @@ def test_unknown_name_lists_what_is_allowed_and_the_nearest() -> None:
     with pytest.raises(ModelError, match=r"did you mean smollm2-135m\?.*a folder .*\.gguf file.*hub id"):
         locate("smollm2")
     with pytest.raises(
-        ModelError, match=r"xyz is no model this tool knows; a model is a packaged name \(smollm2-135m\)"
+        ModelError, match=r"xyz is not a model this tool knows; a model is a packaged name \(smollm2-135m\)"
     ):
         locate("xyz")
     with pytest.raises(ModelError, match="has no name"):

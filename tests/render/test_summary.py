@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lookahead_cli.decoding.events import MODEL, FinishReason, PrefillEvent, StepEvent
+from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
 from lookahead_cli.decoding.strategies import PLAIN, STRATEGIES
 from lookahead_cli.profile import DecodingSettings
 from lookahead_cli.render.palette import OTHER, PROVENANCE_STYLES, style_of
