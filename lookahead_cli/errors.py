@@ -25,6 +25,12 @@ class ResourceError(LookaheadError):
     exit_code = 1
 
 
+class ReaderGone(LookaheadError):
+    """Whoever read our output has left (`| head`). Nobody is told."""
+
+    exit_code = 141  # 128 + SIGPIPE
+
+
 class Interrupted(LookaheadError):
     """The user pressed Ctrl-C."""
 

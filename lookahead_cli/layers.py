@@ -27,6 +27,9 @@ PROFILE_VARIABLE = "LOOKAHEAD_PROFILE"
 PROFILE_ONLY = {("model", "allow")}
 """Risks are taken in a profile, by name, where they can be seen; not by a variable that happens to be set."""
 
+MOST_SHOWN = 100
+"""Characters of a wrong value that a message repeats."""
+
 Key = tuple[str, str]
 """Section and key."""
 
@@ -158,5 +161,12 @@ def _complaint(error: ValidationError, values: dict[str, dict[str, Any]], origin
 def shown(value: Any) -> str:
     """A value as it would stand in TOML, near enough to be recognised."""
     if isinstance(value, str):
-        return f'"{value}"'
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return f'"{shortened(value)}"'
+    if isinstance(value, int) and value.bit_length() > MOST_SHOWN:
+        return "a number of many digits"
+    return shortened(str(value).lower() if isinstance(value, bool) else str(value))
+
+
+def shortened(text: str) -> str:
+    """`text` cut where nobody reads on."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"

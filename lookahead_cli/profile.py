@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -196,7 +197,11 @@ def shipped_profiles() -> Path:
 
 def profile_names() -> list[str]:
     """Names a profile can be found by."""
-    return sorted({path.stem for folder in profile_folders() for path in folder.glob("*.toml")})
+    names = set()
+    for folder in profile_folders():
+        with suppress(OSError):  # a folder that may not be read holds nothing for us
+            names |= {path.stem for path in folder.glob("*.toml")}
+    return sorted(names)
 
 
 def find_profile(name: str) -> Path:
@@ -212,8 +217,9 @@ def find_profile(name: str) -> Path:
                 return path
             raise ProfileError(f"profile {path}: no such file")
         for folder in profile_folders():
-            if (folder / f"{name}.toml").is_file():
-                return folder / f"{name}.toml"
+            with suppress(PermissionError):
+                if (folder / f"{name}.toml").is_file():
+                    return folder / f"{name}.toml"
     except (OSError, RuntimeError, ValueError) as error:  # a name too long, a user that is not there, a NUL
         raise ProfileError(f'profile "{name}": {getattr(error, "strerror", None) or error}') from None
     raise ProfileError(
@@ -225,7 +231,10 @@ def find_profile(name: str) -> Path:
 def default_profile() -> Path:
     """The profile used when none is named. A `configs` folder that happens to be in the working folder is not asked."""
     own = user_profiles() / f"{DEFAULT_PROFILE}.toml"
-    return own if own.is_file() else shipped_profiles() / f"{DEFAULT_PROFILE}.toml"
+    with suppress(OSError):
+        if own.is_file():
+            return own
+    return shipped_profiles() / f"{DEFAULT_PROFILE}.toml"
 
 
 def read_profile(path: Path) -> dict[str, Any]:
@@ -236,10 +245,12 @@ def read_profile(path: Path) -> dict[str, Any]:
     """
     try:
         return tomli.loads(path.read_text(encoding="utf-8-sig"))
-    except tomli.TOMLDecodeError as error:
-        raise ProfileError(f"profile {path}: not valid TOML: {error}") from error
     except UnicodeDecodeError as error:
         raise ProfileError(f"profile {path}: not UTF-8 text") from error
+    except ValueError as error:  # TOMLDecodeError is one, a number of thousands of digits another
+        raise ProfileError(f"profile {path}: not valid TOML: {error}") from error
+    except RecursionError:
+        raise ProfileError(f"profile {path}: nested too deeply") from None
     except OSError as error:
         raise ProfileError(f"profile {path}: {error.strerror or error}") from error
 

@@ -23,6 +23,7 @@ from lookahead_cli.models.sources import locate
 from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.profile import DecodingSettings, Settings
 from lookahead_cli.text.chat import Template, choose_template, encode
+from lookahead_cli.text.prompt import is_unicode
 from lookahead_cli.text.transcript import Transcript
 
 RANDOM_SEEDS = 2**31
@@ -81,12 +82,14 @@ class Session:
             ModelError: the model's chat template refuses the conversation, or its tokenizer is another model's.
             PromptError: the prompt has no tokens or leaves no room in the context.
         """
+        if not is_unicode(prompt):
+            raise PromptError("the prompt holds half characters (surrogates): give it as Unicode text")
         decoding = self.settings.decoding
         template: Template = "raw" if self.settings.prompt.template == "raw" else "chat"
         ids = encode(self.loaded.tokenizer, prompt, self.settings.prompt.system, template)
         self._check_room(ids)
         ending = Ending(
-            Transcript(self.loaded.tokenizer.backend_tokenizer, decoding.stop),
+            Transcript(self.loaded.tokenizer.backend_tokenizer, decoding.stop, ids if template == "raw" else ()),
             eos_token_ids=self.loaded.eos_token_ids,
             max_new_tokens=decoding.max_new_tokens,
             prompt_tokens=len(ids),

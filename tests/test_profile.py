@@ -115,6 +115,9 @@ def test_an_unnamed_profile_is_the_users_default_but_never_one_that_lies_in_the_
         ("[display]\nstats = 1\n", ["stats: 1 is not allowed", "true or false"]),
         ("[decoding\nk = 1\n", ["not valid TOML", "line 1"]),
         ("[decoding]\nk = 1\nk = 2\n", ["not valid TOML", "line 3"]),
+        ("[decoding]\nstop = " + "[" * 3000 + "]" * 3000, ["nested too deeply"]),
+        ("[decoding]\nk = " + "9" * 5000, ["not valid TOML"]),
+        ("[decoding]\nk = 0x" + "f" * 9000, ["k: a number of many digits is not allowed"]),
     ],
 )
 def test_a_mistake_in_a_profile_is_told_in_one_sentence(tmp_path: Path, text: str, said: list[str]) -> None:

@@ -55,6 +55,12 @@ RUNNING_STATE: dict[str, Callable[[], Any]] = {
         vocab_size=VOCAB, hidden_size=32, state_size=8, num_hidden_layers=2, initializer_range=0.2,
         tie_word_embeddings=False, bos_token_id=1, eos_token_id=None, pad_token_id=0,
     ),
+    "bamba": lambda: transformers.BambaConfig(
+        **_sizes(
+            mamba_n_heads=4, mamba_d_head=16, mamba_d_state=8, mamba_n_groups=1, attn_layer_indices=[1],
+            mamba_chunk_size=16,
+        )
+    ),
     "qwen3-next": lambda: transformers.Qwen3NextConfig(
         **_sizes(
             head_dim=8, layer_types=["linear_attention", "full_attention"], num_experts=2, num_experts_per_tok=1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,12 +63,21 @@ def read_prompt(prompt: str | None, prompt_file: Path | None) -> str:
     from lookahead_cli.errors import PromptError
     from lookahead_cli.text.prompt import decode_prompt, join_prompt, read_prompt_file
 
-    piped = (
-        None if sys.stdin is None or sys.stdin.isatty() else decode_prompt(sys.stdin.buffer.read(), "standard input")
-    )
-    if prompt is None and prompt_file is None and piped is None:
+    content = piped_content()
+    if prompt is None and prompt_file is None and content is None:
         raise PromptError('there is no prompt: give --prompt "...", --prompt-file FILE, or text on standard input')
+    piped = None if content is None else decode_prompt(content, "standard input")
     return join_prompt(piped, read_prompt_file(prompt_file) if prompt_file else None, prompt)
+
+
+def piped_content() -> bytes | None:
+    """What is on standard input; None if that is a terminal, closed, or (as `nohup` leaves it) not for reading."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return None
+    try:
+        return sys.stdin.buffer.read()
+    except OSError:
+        return None
 
 
 def run(settings: Settings, prompt: str, as_json: bool) -> int:
@@ -85,8 +95,9 @@ def run(settings: Settings, prompt: str, as_json: bool) -> int:
         events = iter(generation)
         progress(f"reading the prompt, {len(generation.prompt_ids)} tokens")
         next(events)
-    for notice in session.notices:
-        notes.print(f"note: {notice}", style="yellow")
+    with suppress(OSError):  # a text must not be lost because nobody can read the notes
+        for notice in session.notices:
+            notes.print(f"note: {notice}", style="yellow")
     with writing_output():
         return render(generation, events, choose_renderer(session.settings, as_json))
 
@@ -102,7 +113,7 @@ def render(generation: Generation, events: Iterator[Event], renderer: Renderer) 
     except KeyboardInterrupt:
         renderer.close(generation, cut_short="interrupted")
         return Interrupted.exit_code
-    except LookaheadError:
+    except (LookaheadError, MemoryError, RuntimeError):
         renderer.close(generation, cut_short="failed")
         raise
     renderer.close(generation)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lookahead_cli.errors import ResourceError
+from lookahead_cli.errors import ReaderGone, ResourceError
 
 
 def prepare_outputs() -> None:
@@ -26,12 +26,13 @@ def prepare_outputs() -> None:
 
 @contextmanager
 def writing_output() -> Iterator[None]:
-    """Say in one sentence that the output could not be written; a reader that has gone passes as BrokenPipeError."""
+    """Say in one sentence that the output could not be written; a reader that has gone ends the program silently."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        raise
+        discard_output()
+        raise ReaderGone from None
     except OSError as error:
         discard_output()
         raise ResourceError(f"the output could not be written: {error.strerror or error}") from None

@@ -28,10 +28,13 @@ class Ending:
         """The text that became certain with this token, and the reason to end after it, if there is one."""
         self.remaining -= 1
         if token in self.eos_token_ids:
-            return self.transcript.finish(), "eos"
+            return self._last_text("", "eos")
         text = self.transcript.add(token)
-        if self.transcript.stopped:
-            return text, "stop"
-        if self.remaining == 0:
-            return text + self.transcript.finish(), self.limit_reason
-        return text, None
+        if self.remaining == 0 and not self.transcript.stopped:
+            return self._last_text(text, self.limit_reason)
+        return text, "stop" if self.transcript.stopped else None
+
+    def _last_text(self, text: str, reason: FinishReason) -> tuple[str, FinishReason]:
+        """With what was held back, which may complete a stop string after all."""
+        text += self.transcript.finish()
+        return text, "stop" if self.transcript.stopped else reason

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lookahead_cli.errors import ModelError
+
 
 @dataclass(frozen=True)
 class SamplingSettings:
@@ -42,13 +44,22 @@ class TokenSelector:
         An exact tie goes to the lowest id. With a temperature the result is an exact sample from the (truncated)
         distribution: argmax of log-probability + Gumbel noise (Gumbel 1954; drafter invariance: Daliri, Musco,
         Suresh 2025, arXiv 2408.07978).
+
+        Raises:
+            ModelError: the logits are not finite.
         """
         settings = self.settings
         scores = logits.detach().to(device="cpu", dtype=torch.float32)
         if settings.repetition_penalty != 1.0:
             scores = penalise_repetition(scores, before, settings.repetition_penalty)
+        best = int(torch.argmax(scores))
+        if not torch.isfinite(scores[best]):
+            raise ModelError(
+                f"the model's logits at position {position} are not finite: its weights are damaged, or float16 "
+                'overflows (try dtype = "float32")'
+            )
         if settings.temperature == 0.0:
-            return int(torch.argmax(scores))
+            return best
         ids, scores = truncate(scores / settings.temperature, settings)
         noise = gumbel_noise(settings.seed, position, vocab=logits.shape[-1])[ids.numpy()]
         return int(ids[int(np.argmax(scores.double().numpy() + noise))])

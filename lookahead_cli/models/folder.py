@@ -95,7 +95,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ModelError(
             f"{path} is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}); fetch it again."
         ) from error
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8, a number of thousands of digits, too deep
         raise ModelError(f"{path} is not valid JSON; fetch it again.") from error
     if not isinstance(document, dict):
         raise ModelError(f"{path} does not hold a JSON object; fetch it again.")

@@ -74,15 +74,15 @@ def load(
         tokenizer = _load_tokenizer(folder, common)
         _check_weights(weights)
         model = _load_model(folder, config, chosen_dtype, chosen_device, common, weights)
-    return LoadedModel(
-        model=model,
-        tokenizer=tokenizer,
-        folder=folder,
-        dtype=chosen_dtype,
-        device=chosen_device,
-        context_length=_context_length(folder, config, tokenizer, context_length),
-        eos_token_ids=_eos_token_ids(model, tokenizer),
-    )
+        return LoadedModel(
+            model=model,
+            tokenizer=tokenizer,
+            folder=folder,
+            dtype=chosen_dtype,
+            device=chosen_device,
+            context_length=_context_length(folder, config, tokenizer, context_length),
+            eos_token_ids=_eos_token_ids(model, tokenizer),
+        )
 
 
 def choose_dtype(dtype: str) -> torch.dtype:
@@ -200,10 +200,13 @@ def _context_length(
     folder: Path, config: PretrainedConfig, tokenizer: PreTrainedTokenizerFast, asked: int | None
 ) -> int:
     text = config.get_text_config(decoder=True)
+    unstable = _changes_positions_beyond(text)
     found = (getattr(text, key, None) for key in _CONTEXT_KEYS)
     own = next((length for length in found if isinstance(length, int) and length > 0), None)
     if own is None and tokenizer.model_max_length < _NO_LIMIT:
         own = int(tokenizer.model_max_length)
+    if unstable is not None:
+        own = min(own or unstable, unstable)
     if asked is None:
         return own or UNLIMITED_CONTEXT
     if asked < 1:
@@ -213,6 +216,21 @@ def _context_length(
             f"context_length is {asked}, but {folder} takes {own} tokens at most; set it to {own} or less."
         )
     return asked
+
+
+def _changes_positions_beyond(config: PretrainedConfig) -> int | None:
+    """The length up to which positions are encoded in one way; None if that is so for all lengths.
+
+    Two kinds of rotary scaling look at the longest position of a forward pass and then encode all of them anew: beyond
+    that length a token's logits would depend on what else is in the pass, and on how the text was cut into passes.
+    """
+    parameters = getattr(config, "rope_parameters", None) or {}
+    kinds = [kind for kind in (parameters, *parameters.values()) if isinstance(kind, dict)]
+    if not any(kind.get("rope_type") in ("longrope", "dynamic") for kind in kinds):
+        return None
+    lengths = [kind.get("original_max_position_embeddings") for kind in kinds]
+    lengths.append(getattr(config, "original_max_position_embeddings", None))
+    return next((length for length in lengths if isinstance(length, int)), None)
 
 
 def _eos_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast) -> frozenset[int]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from lookahead_cli.errors import ModelError
-from lookahead_cli.models.failures import memory_failure
+from lookahead_cli.errors import ModelError, ResourceError
+from lookahead_cli.models.failures import first_line, memory_failure
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -35,16 +35,31 @@ class TransformersRunner:
                 "use a model with a KV cache"
             )
         self.last_logits_only: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in parameters else {}
+        # Some models count positions from 0 in every pass unless told.
+        self.takes_positions = "position_ids" in parameters
         self.drafted = 0
+        self.length = 0
+        """Entries in the cache."""
         self.rewind_obstacle: str | None = None
-        self.cache = self._new_cache()
-        self.rewind_obstacle = self._find_rewind_obstacle()
+        try:
+            self.cache = self._new_cache()
+            self.rewind_obstacle = self._find_rewind_obstacle()
+        except ResourceError:
+            raise
+        except Exception as error:
+            raise ModelError(
+                f"{type(model).__name__} does not run token by token with a transformers cache ({first_line(error)}): "
+                "use another model"
+            ) from error
 
     def prefill(self, tokens: Sequence[int]) -> Tensor | None:
         self.cache = self._new_cache()
+        self.length = 0
         logits = None
-        for start in range(0, len(tokens), PREFILL_CHUNK):
-            logits = self._forward(tokens[start : start + PREFILL_CHUNK], **self.last_logits_only)[-1]
+        # A running state may only be carried on token by token: such a model takes its prompt in one piece.
+        chunk = PREFILL_CHUNK if self.rewind_obstacle is None else max(len(tokens), 1)
+        for start in range(0, len(tokens), chunk):
+            logits = self._forward(tokens[start : start + chunk], **self.last_logits_only)[-1]
             self._rewind(0)
         return logits
 
@@ -62,6 +77,8 @@ class TransformersRunner:
             ResourceError: the memory did not suffice.
         """
         input_ids = torch.tensor([list(tokens)], dtype=torch.long, device=self.device)
+        if self.takes_positions:
+            options["position_ids"] = torch.arange(self.length, self.length + len(tokens), device=self.device)[None]
         try:
             with torch.inference_mode():
                 output = self.model(input_ids=input_ids, use_cache=True, **{self.cache_argument: self.cache}, **options)
@@ -72,11 +89,13 @@ class TransformersRunner:
             if lack is not None:
                 raise lack from error
             raise
+        self.length += len(tokens)
         logits: Tensor = output.logits[0].float()
         return logits
 
     def _rewind(self, count: int) -> None:
         """Take the last `count` entries out of the cache. Layers that keep a fixed span shrink back to it here."""
+        self.length -= count
         if self.rewind_obstacle is None:
             self.cache.crop(-count)
         elif count:

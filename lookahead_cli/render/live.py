@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, TextIO
@@ -41,7 +42,9 @@ class LiveRenderer:
         if not self.at_line_start:
             self.file.write("\n")
             self.file.flush()
-        if self.settings.display.stats:
+        if not self.settings.display.stats:
+            return
+        with suppress(OSError):  # the text is what counts
             print_summary(self.notes, generation, self.settings.decoding, cut_short)
 
     def _write(self, text: str, provenance: str) -> None:

@@ -24,12 +24,13 @@ class Transcript:
     `tokenizers.decoders.DecodeStream` would do the same, but gives up with an exception on such a run.
     """
 
-    def __init__(self, tokenizer: Tokenizer, stops: Sequence[str] = ()) -> None:
+    def __init__(self, tokenizer: Tokenizer, stops: Sequence[str] = (), context: Sequence[int] = ()) -> None:
+        """`context` are the tokens in front, if the text continues them: a blank at its beginning then counts."""
         self.tokenizer = tokenizer
         self.stop_strings = StopStrings(stops)
-        self.recent: list[int] = []
+        self.recent = list(context[-MOST_HELD:])
         """The tokens of the last piece handed out and those after it: enough context to decode the next ones right."""
-        self.shown = 0
+        self.shown = len(self.recent)
         """How many of the recent tokens have been handed out."""
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lookahead_cli.__main__ import run
+from lookahead_cli.program import run
 from tests.parrot import PROMPT, save_parrot
 from tests.tiny_models import save_tiny_llama
 

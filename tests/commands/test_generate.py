@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from inspect import signature
 from itertools import islice
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
 
 from lookahead_cli.decoding.loop import decode
@@ -19,7 +21,7 @@ from lookahead_cli.errors import ResourceError
 from lookahead_cli.profile import SECTIONS
 from tests.commands.conftest import TEXT, Lookahead
 from tests.oracle import greedy_tokens
-from tests.parrot import PROMPT
+from tests.parrot import PROMPT, save_parrot
 from tests.tiny_models import save_tiny_llama, write_tiny_gguf
 
 
@@ -308,6 +310,45 @@ def test_no_variable_makes_a_pipe_a_terminal(
     outcome = parrot()
     assert outcome.stdout == TEXT.encode()
     assert outcome.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ 1/0 }}", "{{ 'a' + 1 }}", "{% if %}", "{{ raise_exception('no system role') }}", "{% include 'x' %}"],
+)
+def test_a_chat_template_that_fails_is_one_sentence(
+    lookahead: Lookahead, llama_folder: str, tmp_path: Path, template: str
+) -> None:
+    folder = tmp_path / "broken"
+    shutil.copytree(llama_folder, folder)
+    (folder / "chat_template.jinja").write_text(template)
+    outcome = lookahead("generate", "-m", str(folder), "-p", "hello")
+    assert outcome.code == 2
+    assert "chat template fails" in sentence(outcome.stderr)
+
+
+def test_damaged_weights_are_told_and_the_text_so_far_is_kept(lookahead: Lookahead, tmp_path: Path) -> None:
+    folder = save_parrot(tmp_path / "damaged", "some text")
+    weights = load_file(folder / "model.safetensors")
+    weights["transformer.wpe.weight"][4] = float("nan")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    outcome = lookahead("generate", "-m", str(folder), "--raw", "-p", PROMPT, "--strategy", "greedy")
+    assert outcome.code == 2
+    assert outcome.text == "some"
+    assert "not finite" in sentence(outcome.stderr)
+
+
+def test_what_nobody_has_thought_of_is_one_sentence_too(parrot: Lookahead, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: Any) -> Iterator[Any]:
+        raise KeyError("surprise")
+
+    monkeypatch.setattr("lookahead_cli.session.decode", broken)
+    outcome = parrot()
+    assert outcome.code == 1
+    assert "should not have happened (KeyError: 'surprise'); set LOOKAHEAD_DEBUG=1" in sentence(outcome.stderr)
+    monkeypatch.setenv("LOOKAHEAD_DEBUG", "1")
+    with pytest.raises(KeyError):
+        parrot()
 
 
 def test_memory_that_runs_out_while_decoding_is_one_sentence(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pexpect
@@ -149,6 +151,47 @@ def test_a_reader_that_leaves_early_causes_no_complaint(long_parrot: str, env: d
     ended = subprocess.run(["bash", "-c", command], env=env, capture_output=True, timeout=PATIENCE, check=True)
     assert ended.stdout == b"the lookahead the lo"
     assert ended.stderr == b""
+
+
+def test_a_reader_that_leaves_ends_the_program_as_shells_expect(long_parrot: str, env: dict[str, str]) -> None:
+    command = " ".join([*LOOKAHEAD, *generate(long_parrot), "| head -c 1; echo ${PIPESTATUS[0]}"])
+    ended = subprocess.run(
+        ["bash", "-c", command], env=env, capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert ended.stdout == "t141\n"
+
+
+def test_notes_that_nobody_can_read_do_not_cost_the_text(parrot_folder: str, env: dict[str, str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [*LOOKAHEAD, *generate(parrot_folder, "--dtype", "bfloat16")], env=env, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE, check=True,
+        )  # fmt: skip
+    assert ended.stdout == TEXT.encode()
+
+
+def test_standard_input_that_cannot_be_read_is_none(parrot_folder: str, env: dict[str, str]) -> None:
+    with Path("/dev/null").open("w") as not_for_reading:
+        ended = subprocess.run(
+            [*LOOKAHEAD, *generate(parrot_folder)], env=env, stdin=not_for_reading, capture_output=True,
+            timeout=PATIENCE, check=True,
+        )  # fmt: skip
+    assert ended.stdout == TEXT.encode()
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.15, 0.4])
+def test_ctrl_c_before_the_program_is_awake_leaves_no_traceback(
+    parrot_folder: str, env: dict[str, str], moment: float
+) -> None:
+    process = subprocess.Popen(
+        [*LOOKAHEAD, *generate(parrot_folder)], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    time.sleep(moment)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=PATIENCE)
+    assert b"lookahead_cli" not in stderr, "no traceback through our files"
+    assert process.returncode in (130, -signal.SIGINT, 1)
 
 
 def test_a_full_disk_behind_the_output_is_one_sentence(parrot_folder: str, env: dict[str, str]) -> None:

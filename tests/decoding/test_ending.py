@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.models.transformers_runner import TransformersRunner
+from lookahead_cli.text.transcript import Transcript
 from tests.decoding.decoded import run, tokenizer
 from tests.decoding.known_future import KnownFutureDrafter
 from tests.oracle import greedy_tokens
@@ -75,6 +77,15 @@ def test_stop_strings_anywhere_in_an_accepted_run(model: Any, future: list[int],
         assert decoded.finish_reason == plain.finish_reason == "stop"
         assert decoded.tokens == plain.tokens
         assert decoded.text == plain.text == whole[: whole.index(stop)]
+
+
+def test_a_stop_string_that_only_the_very_end_completes_is_a_stop() -> None:
+    half = tokenizer().encode("😀", add_special_tokens=False).ids[:2]
+    ending = Ending(
+        Transcript(tokenizer(), ["\ufffd"]), eos_token_ids=frozenset(), max_new_tokens=2, prompt_tokens=1,
+        context_length=99,
+    )  # fmt: skip
+    assert [ending.take(token) for token in half] == [("", None), ("", "stop")]
 
 
 def test_the_drafter_hears_of_every_step_but_the_last(model: Any, future: list[int]) -> None:

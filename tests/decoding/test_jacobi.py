@@ -45,6 +45,10 @@ def test_model_copies_the_last_token_before_there_is_a_distribution() -> None:
     assert WINDOW_INITS["model"](slots(None), 2) == [8, 8]
 
 
+def test_model_survives_logits_that_are_no_numbers() -> None:
+    assert WINDOW_INITS["model"](slots(torch.full((VOCAB,), float("nan"))), 2) == [8, 8]
+
+
 def drafter(refill: str = "carry", k: int | str = 4, sampling: SamplingSettings | None = None) -> JacobiDrafter:
     made = JacobiDrafter(
         WindowSize.of(k), WINDOW_INITS["copy-last"], "reinit" if refill == "reinit" else "carry",

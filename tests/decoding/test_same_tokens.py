@@ -88,8 +88,12 @@ def test_a_model_with_a_running_state_says_so_and_still_decodes_greedily(name: s
     runner = TransformersRunner(model)
     assert runner.rewind_obstacle is not None
     assert "layer 0 (LinearAttention" in runner.rewind_obstacle
-    decoded = run(runner, PROMPTS[0], strategy="greedy", max_new_tokens=COUNT)
-    assert decoded.tokens == greedy_tokens(model, PROMPTS[0], COUNT)
+    # Longer than a chunk too: a running state cannot be carried on by several tokens at once.
+    for prompt in (PROMPTS[0], PROMPTS[2] * 50):
+        decoded = run(runner, prompt, strategy="greedy", max_new_tokens=COUNT)
+        assert decoded.tokens == greedy_tokens(model, prompt, COUNT)
+    with pytest.raises(RuntimeError, match="drafts must be empty"):
+        run(runner, PROMPTS[0], strategy="jacobi", max_new_tokens=COUNT)
 
 
 @pytest.mark.parametrize("sampling", [{"top_p": 0.9}, {}, {"top_k": 5}, {"min_p": 0.2}, {"repetition_penalty": 1.3}])

@@ -27,6 +27,7 @@ from lookahead_cli.decoding.select import (
     penalise_repetition,
     truncate,
 )
+from lookahead_cli.errors import ModelError
 
 VOCAB = 50
 
@@ -66,6 +67,14 @@ def test_repetition_penalty_is_that_of_transformers(seed: int, penalty: float, b
     logits = random_logits(seed)
     expected = RepetitionPenaltyLogitsProcessor(penalty)(torch.tensor([before]), logits[None].clone())[0]
     torch.testing.assert_close(penalise_repetition(logits, before, penalty), expected)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_logits_that_are_no_numbers_are_an_error(bad: float, temperature: float) -> None:
+    logits = torch.tensor([0.0, bad, 1.0])
+    with pytest.raises(ModelError, match="position 3 are not finite"):
+        TokenSelector(SamplingSettings(temperature, top_k=1)).select(logits, 3, [0])
 
 
 def test_temperature_0_takes_the_likeliest_and_on_a_tie_the_lowest_id() -> None:

@@ -210,6 +210,17 @@ def test_allowed_remote_code_runs(llama: Path) -> None:
     assert type(loaded.model).__name__ == "Own"
 
 
+def test_a_context_ends_where_positions_would_be_encoded_anew(tmp_path: Path) -> None:
+    scaling = {
+        "rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 32,
+        "short_factor": [1.0] * 4, "long_factor": [2.0] * 4,
+    }  # fmt: skip
+    folder = save_tiny_llama(tmp_path / "long", rope_parameters=scaling, max_position_embeddings=128)
+    assert load_folder(folder).context_length == 32
+    with pytest.raises(ModelError, match="takes 32 tokens at most"):
+        load_folder(folder, context_length=64)
+
+
 def test_weights_over_several_files(llama: Path) -> None:
     import torch
     from transformers import LlamaForCausalLM

@@ -20,7 +20,7 @@ STEPS = [
 
 
 def generation(*steps: StepEvent, prefill: int = 20, finish_reason: FinishReason = "length") -> Generation:
-    events = [
+    events: list[Event] = [
         PrefillEvent(prefill, 0.25 if prefill else 0.0),
         *steps[:-1],
         replace(steps[-1], finish_reason=finish_reason),

@@ -70,6 +70,13 @@ def test_malformed_bytes_lose_no_other_character(ids: list[int]) -> None:
     assert all(letter in shown for piece in pieces if len(piece) <= 2 for letter in piece.strip("▁"))
 
 
+def test_a_text_that_continues_another_keeps_the_blank_it_begins_with() -> None:
+    vocabulary = metaspace().get_vocab()
+    letter, blank_letter = vocabulary["a"], vocabulary["▁b"]
+    assert Transcript(metaspace()).add(blank_letter) == "b"
+    assert Transcript(metaspace(), context=[letter]).add(blank_letter) == " b"
+
+
 def test_a_malformed_run_of_bytes_is_no_error() -> None:
     vocabulary = metaspace().get_vocab()
     newline, start, letter = vocabulary["<0x0A>"], vocabulary["<0xF0>"], vocabulary["a"]

@@ -44,6 +44,8 @@ def model_samples(slots: FreshSlots, count: int) -> list[int]:
     """
     if slots.logits is None:
         return copy_last(slots, count)
+    if not torch.isfinite(slots.logits.max()):
+        return copy_last(slots, count)  # selecting will say what is wrong
     probabilities = torch.softmax(slots.logits.float() / (slots.temperature or 1.0), dim=-1).cpu()
     samples: list[int] = torch.multinomial(probabilities, count, replacement=True, generator=slots.generator).tolist()
     return samples
