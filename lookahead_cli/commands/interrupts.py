@@ -14,8 +14,9 @@ from lookahead_cli.errors import Interrupted
 @contextmanager
 def interrupts_kept() -> Iterator[None]:
     """Ctrl-C inside is raised as `Interrupted`, at the end at the latest if something has swallowed it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are none of this thread's business
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # started in the background
+    if ignored or threading.current_thread() is not threading.main_thread():
+        yield
         return
     heard = False
 
