@@ -81,8 +81,8 @@ def _failure(output: str, requirement: str, name: str) -> Exception:
     said = errors[-1].rstrip(".") if errors else "pip said nothing"
     if "No matching distribution" in output or "Could not find a version" in output:
         return ModelError(
-            f"{name} could not be downloaded because pip's package index does not offer {requirement}, or did not answer; "
-            "check the network, and which index pip is set up with (`pip config list`)."
+            f"{name} could not be downloaded because pip's package index does not offer {requirement}, or did not "
+            "answer; check the network, and which index pip is set up with (`pip config list`)."
         )
     return ResourceError(f"{name} could not be downloaded with pip ({said}); run {by_hand} to see more.")
 
