@@ -1,4 +1,4 @@
-"""The packaged model, real prompts, and what transformers says to them."""
+"""The packaged model and real prompts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,6 @@ from lookahead_cli.models.loading import LoadedModel, load
 from lookahead_cli.models.sources import locate
 from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.text.chat import encode
-from tests.oracle import greedy_tokens
 
 SPEC_BENCH = "LOOKAHEAD_SPEC_BENCH"
 """Environment variable with the path of a Spec-Bench file of prompts (JSON lines with `category` and `turns`)."""
@@ -57,17 +55,3 @@ def spec_bench(packaged: LoadedModel) -> Callable[[int], list[list[int]]]:
         return [encode(packaged.tokenizer, prompt, "", "chat") for prompt in rounds[:count]]
 
     return choose
-
-
-@pytest.fixture(scope="session")
-def oracle(packaged: LoadedModel) -> Callable[[list[int], int], list[int]]:
-    """Tokens of transformers' greedy search, each computed once."""
-    known: dict[tuple[Any, int], list[int]] = {}
-
-    def tokens(prompt: list[int], count: int) -> list[int]:
-        key = (tuple(prompt), count)
-        if key not in known:
-            known[key] = greedy_tokens(packaged.model, prompt, count)
-        return known[key]
-
-    return tokens
