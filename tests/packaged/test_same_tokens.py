@@ -36,7 +36,14 @@ def test_two_prompts(
     packaged: LoadedModel, runner: TransformersRunner, own_prompts: list[list[int]], settings: Any
 ) -> None:
     for prompt in own_prompts:
-        decoded = run(runner, prompt, max_new_tokens=24, eos=packaged.eos_token_ids, **settings)
+        decoded = run(
+            runner,
+            prompt,
+            max_new_tokens=24,
+            eos=packaged.eos_token_ids,
+            context_length=packaged.context_length,
+            **settings,
+        )
         assert decoded.tokens == greedy_tokens(packaged.model, prompt, 24)
 
 
@@ -51,7 +58,14 @@ def test_one_prompt_of_each_category_with_every_setting(
     prompt = spec_bench(13)[number]
     expected = greedy_tokens(packaged.model, prompt, 48)
     for settings in [{"strategy": "greedy"}, *JACOBI]:
-        decoded = run(runner, prompt, max_new_tokens=48, eos=packaged.eos_token_ids, **settings)
+        decoded = run(
+            runner,
+            prompt,
+            max_new_tokens=48,
+            eos=packaged.eos_token_ids,
+            context_length=packaged.context_length,
+            **settings,
+        )
         assert decoded.tokens == expected, settings
 
 
@@ -63,7 +77,14 @@ def test_40_prompts_with_a_handful_of_settings(
     for prompt in spec_bench(40)[group::8]:
         expected = greedy_tokens(packaged.model, prompt, 128)
         for settings in HANDFUL:
-            decoded = run(runner, prompt, max_new_tokens=128, eos=packaged.eos_token_ids, **settings)
+            decoded = run(
+                runner,
+                prompt,
+                max_new_tokens=128,
+                eos=packaged.eos_token_ids,
+                context_length=packaged.context_length,
+                **settings,
+            )
             assert decoded.tokens == expected, settings
 
 
@@ -74,7 +95,21 @@ def test_same_seed_same_tokens_for_every_strategy(
     for seed in (0, 1, 2):
         sampling: dict[str, Any] = {"temperature": 0.8, "top_p": 0.9, "seed": seed, "max_new_tokens": 48}
         for prompt in own_prompts:
-            expected = run(runner, prompt, eos=packaged.eos_token_ids, strategy="greedy", **sampling).tokens
+            expected = run(
+                runner,
+                prompt,
+                eos=packaged.eos_token_ids,
+                context_length=packaged.context_length,
+                strategy="greedy",
+                **sampling,
+            ).tokens
             for settings in JACOBI[::5]:
-                decoded = run(runner, prompt, eos=packaged.eos_token_ids, **sampling, **settings)
+                decoded = run(
+                    runner,
+                    prompt,
+                    eos=packaged.eos_token_ids,
+                    context_length=packaged.context_length,
+                    **sampling,
+                    **settings,
+                )
                 assert decoded.tokens == expected, (seed, settings)
