@@ -1,23 +1,49 @@
-"""Guessed tokens, and how many of them the model agrees with."""
+"""A trie of guessed tokens, and the path through it that the model agrees with."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from torch import Tensor
 
 from lookahead_cli.decoding.select import TokenSelector
 
+ROOT = -1
+"""Stands for the pending token where a node is meant."""
+
 
 @dataclass(frozen=True)
 class Draft:
-    """A chain of guesses after the pending token, each with the name of the drafter it came from."""
+    """Guesses after the pending token: a trie, each node one token. Nodes come after their parents."""
 
     tokens: tuple[int, ...] = ()
+    parents: tuple[int, ...] = ()
+    """For each node the node it follows, or ROOT. No two children of a node hold the same token."""
     provenance: tuple[str, ...] = ()
+    """For each node the drafter it came from."""
+
+    @classmethod
+    def chain(cls, tokens: Sequence[int], drafter: str) -> Draft:
+        """Guesses one after the other: a trie with a single branch."""
+        return cls(tuple(tokens), tuple(range(ROOT, len(tokens) - 1)), (drafter,) * len(tokens))
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    @cached_property
+    def children(self) -> dict[tuple[int, int], int]:
+        """The node for (parent, token)."""
+        return {edge: node for node, edge in enumerate(zip(self.parents, self.tokens, strict=True))}
+
+    def path_to(self, node: int) -> list[int]:
+        """Nodes from the one after the pending token to `node`; empty for ROOT."""
+        path = []
+        while node != ROOT:
+            path.append(node)
+            node = self.parents[node]
+        return path[::-1]
 
 
 @dataclass(frozen=True)
@@ -28,25 +54,28 @@ class VerifiedStep:
     """Position of the first emitted token: the one row 0 of the logits speaks of."""
     draft: Draft
     logits: Tensor
-    """(1 + len(draft), vocab): row 0 follows the pending token, row i follows draft token i."""
-    accepted: int
+    """(1 + len(draft), vocab): row 0 follows the pending token, row 1 + i follows node i."""
+    path: tuple[int, ...]
+    """The accepted nodes, in order."""
 
     @property
     def next_position(self) -> int:
         """Position of the first token that is still to come."""
-        return self.position + self.accepted + 1
+        return self.position + len(self.path) + 1
 
 
-def accept(draft: Draft, logits: Tensor, selector: TokenSelector, committed: list[int]) -> int:
-    """Extend `committed` by every guess the model agrees with and one token more; return how many guesses that were.
+def accept(draft: Draft, logits: Tensor, selector: TokenSelector, committed: list[int]) -> tuple[int, ...]:
+    """Extend `committed` by every guess the model agrees with and one token more; return the nodes of those guesses.
 
-    `logits` (1 + len(draft), vocab). Row i speaks of the position *after* draft token i (row 0: after the pending
-    token), so guess i is compared with what is selected from row i - 1.
+    `logits` (1 + len(draft), vocab). Row 1 + i speaks of the position *after* node i (row 0: after the pending token),
+    so the children of a node are compared with what is selected from the node's own row.
     """
-    for row, guess in enumerate(draft.tokens):
-        token = selector.select(logits[row], len(committed), committed)
+    path: list[int] = []
+    node: int | None = ROOT
+    while node is not None:
+        token = selector.select(logits[1 + node], len(committed), committed)
         committed.append(token)
-        if token != guess:
-            return row
-    committed.append(selector.select(logits[len(draft)], len(committed), committed))
-    return len(draft)
+        node = draft.children.get((node, token))
+        if node is not None:
+            path.append(node)
+    return tuple(path)

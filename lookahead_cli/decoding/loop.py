@@ -31,16 +31,16 @@ def decode(
         started = perf_counter()
         position = len(committed)
         draft = drafter.draft(committed, limit=ending.remaining - 1)  # the bonus token takes the last place
-        logits = runner.step(committed[-1], draft.tokens)  # (1 + len(draft), vocab)
-        accepted = accept(draft, logits, selector, committed)
-        runner.commit(accepted)
+        logits = runner.step(committed[-1], draft.tokens, draft.parents)  # (1 + len(draft), vocab)
+        path = accept(draft, logits, selector, committed)
+        runner.commit(path)
         texts, finish_reason = take_until_end(committed[position:], ending)
         if finish_reason is None:
-            drafter.observe(VerifiedStep(position, draft, logits, accepted))
+            drafter.observe(VerifiedStep(position, draft, logits, path))
         emitted = len(texts)
         yield StepEvent(
             token_ids=tuple(committed[position : position + emitted]),
-            provenance=(*draft.provenance[:accepted], MODEL)[:emitted],
+            provenance=(*(draft.provenance[node] for node in path), MODEL)[:emitted],
             texts=texts,
             drafted=len(draft),
             seconds=perf_counter() - started,

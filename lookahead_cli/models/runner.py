@@ -17,11 +17,18 @@ class Runner(Protocol):
     """Why rejected guesses cannot be taken out of the cache again, or None if they can. With an obstacle only empty
     drafts may be verified."""
 
+    def branching(self, nodes: int) -> bool:
+        """Whether the next step takes a tree of up to `nodes` guesses that branches. A chain can always be taken."""
+
     def prefill(self, tokens: Sequence[int]) -> Tensor | None:
         """Start a new sequence with `tokens`; logits (vocab,) for the position after them, None if there are none."""
 
-    def step(self, pending: int, draft: Sequence[int]) -> Tensor:
-        """Run the pending token and a chain of guesses after it; logits (1 + len(draft), vocab) float32."""
+    def step(self, pending: int, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
+        """Run the pending token and a tree of guesses after it; logits (1 + len(tokens), vocab) float32.
 
-    def commit(self, accepted: int) -> None:
-        """Keep the pending token and the first `accepted` guesses of the last step in the cache, nothing else."""
+        `parents[i]` is the node that node i follows, always an earlier one, or -1 for the pending token. Row 0 of the
+        result speaks of the position after the pending token, row 1 + i of the one after node i.
+        """
+
+    def commit(self, path: Sequence[int]) -> None:
+        """Keep the pending token and the nodes of `path` in the cache, in order, and nothing else of the last step."""

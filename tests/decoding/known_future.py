@@ -28,7 +28,7 @@ class KnownFutureDrafter:
             for index, token in enumerate(self.text)
             if start <= index < start + min(self.k, limit)
         ]
-        return Draft(tuple(tokens), ("known",) * len(tokens))
+        return Draft.chain(tokens, "known")
 
     def observe(self, step: VerifiedStep) -> None:
         self.observed.append(step)

@@ -68,21 +68,21 @@ def test_outputs_behind_the_wrong_guess_move_one_place_and_the_end_is_filled() -
     draft = window.draft([1, 2], limit=10)
     assert draft.tokens == (2, 2, 2, 2)
     # Row 0 agrees with guess 0, row 1 does not with guess 1: one accepted, token 9 is the bonus.
-    window.observe(VerifiedStep(2, draft, rows(2, 9, 5, 6, 7), accepted=1))
+    window.observe(VerifiedStep(2, draft, rows(2, 9, 5, 6, 7), path=tuple(range(1))))
     assert window.draft([1, 2, 2, 9], limit=10).tokens == (5, 6, 7, 7)
 
 
 def test_reinit_throws_the_outputs_away() -> None:
     window = drafter("reinit")
     draft = window.draft([1, 2], limit=10)
-    window.observe(VerifiedStep(2, draft, rows(2, 9, 5, 6, 7), accepted=1))
+    window.observe(VerifiedStep(2, draft, rows(2, 9, 5, 6, 7), path=tuple(range(1))))
     assert window.draft([1, 2, 2, 9], limit=10).tokens == (9, 9, 9, 9)
 
 
 def test_a_window_that_is_accepted_whole_starts_afresh() -> None:
     window = drafter()
     draft = window.draft([1, 2], limit=10)
-    window.observe(VerifiedStep(2, draft, rows(2, 2, 2, 2, 7), accepted=4))
+    window.observe(VerifiedStep(2, draft, rows(2, 2, 2, 2, 7), path=tuple(range(4))))
     assert window.draft([1, 2, 2, 2, 2, 2, 7], limit=10).tokens == (7, 7, 7, 7)
 
 
@@ -97,7 +97,7 @@ def test_under_temperature_the_iterate_foresees_the_noise_of_its_position() -> N
     window = drafter(sampling=sampling)
     draft = window.draft([1, 2], limit=10)
     flat = torch.zeros(5, VOCAB)
-    window.observe(VerifiedStep(2, draft, flat, accepted=1))
+    window.observe(VerifiedStep(2, draft, flat, path=tuple(range(1))))
     expected = [int(gumbel_noise(4, position, VOCAB).argmax()) for position in (4, 5, 6)]
     assert window.draft([1, 2, 2, 9], limit=10).tokens[:3] == tuple(expected)
 

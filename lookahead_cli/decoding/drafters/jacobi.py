@@ -51,15 +51,16 @@ class JacobiDrafter:
             before = self.window or committed
             slots = FreshSlots(before, self.logits, self.vocab, self.sampling.temperature, self.generator)
             self.window += self.init(slots, missing)
-        return Draft(tuple(self.window[:count]), (NAME,) * count)
+        return Draft.chain(self.window[:count], NAME)
 
     def observe(self, step: VerifiedStep) -> None:
         """The outputs at the rejected positions are the next iterate, one place further on than their inputs."""
-        self.size.update(drafted=len(step.draft), accepted=step.accepted)
-        rejected = step.logits[step.accepted + 1 :]
+        accepted = len(step.path)
+        self.size.update(drafted=len(step.draft), accepted=accepted)
+        rejected = step.logits[accepted + 1 :]
         if self.refill == "carry" and len(rejected) > 0:
             self.window = next_iterate(rejected, step.next_position, self.sampling)
             self.logits = step.logits[-1].clone()  # a view would keep the whole pass in memory
         else:
             self.window = []
-            self.logits = step.logits[step.accepted].clone()
+            self.logits = step.logits[accepted].clone()
