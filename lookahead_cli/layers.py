@@ -162,6 +162,8 @@ def shown(value: Any) -> str:
     """A value as it would stand in TOML, near enough to be recognised."""
     if isinstance(value, str):
         return f'"{shortened(value)}"'
+    if isinstance(value, list):
+        return shortened(f"[{', '.join(map(shown, value))}]")
     if isinstance(value, int) and value.bit_length() > MOST_SHOWN:
         return "a number of many digits"
     return shortened(str(value).lower() if isinstance(value, bool) else str(value))

@@ -16,7 +16,7 @@ import platformdirs
 import tomli
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from lookahead_cli.decoding.strategies import STRATEGIES
+from lookahead_cli.decoding.strategies import DRAFTER_NAMES, STRATEGIES
 from lookahead_cli.errors import ProfileError
 
 DEFAULT_PROFILE = "default"
@@ -43,6 +43,16 @@ def _strategy(value: str) -> str:
     if value not in STRATEGIES:
         raise ValueError
     return value
+
+
+def _drafters(value: list[str]) -> list[str]:
+    if not value or len(set(value)) < len(value) or not set(value) <= set(DRAFTER_NAMES):
+        raise ValueError
+    return value
+
+
+def _names(value: Any) -> Any:
+    return [name.strip() for name in value.split(",")] if isinstance(value, str) else value
 
 
 def _one_or_many(value: Any) -> Any:
@@ -91,12 +101,38 @@ class ModelSettings(Section):
 
 class DecodingSettings(Section):
     strategy: Annotated[str, AfterValidator(_strategy)] = setting(
-        "jacobi", "where guesses come from", " or ".join(f'"{name}"' for name in STRATEGIES)
+        "lookahead", "where guesses come from", " or ".join(f'"{name}"' for name in STRATEGIES)
     )
     k: Literal["auto"] | Annotated[int, Field(ge=1, le=MOST_GUESSES)] = setting(
         "auto",
-        "guesses per step; auto: more while they are accepted, fewer when they break",
+        "guesses per step; auto: as many as pay, by what is accepted and how long a step takes",
         f'"auto" or a whole number from 1 to {MOST_GUESSES}',
+    )
+    drafters: Annotated[list[str], BeforeValidator(_names), AfterValidator(_drafters)] = setting(
+        list(DRAFTER_NAMES),
+        "lookahead: what guesses are made from",
+        "a list of " + ", ".join(f'"{name}"' for name in DRAFTER_NAMES),
+    )
+    pool_entries: Annotated[int, Field(ge=1000)] = setting(
+        100_000,
+        "lookahead: most contexts each drafter remembers, about 1 kB each all together",
+        "a whole number from 1000",
+    )
+    across_prompts: bool = setting(
+        True, "lookahead: what is learned from one prompt serves the next in the same process", "true or false"
+    )
+    rehearse: bool = setting(
+        True,
+        "lookahead: once, in the background, let the model talk to itself and keep what it tends to say",
+        "true or false",
+    )
+    window: Annotated[int, Field(ge=0, le=MOST_GUESSES)] = setting(
+        0,
+        "lookahead: width of the paper's window branch, extra positions that only produce n-grams; 0: none",
+        f"a whole number from 0 to {MOST_GUESSES}",
+    )
+    ngram_length: Annotated[int, Field(ge=2, le=16)] = setting(
+        5, "lookahead: length of the n-grams a window branch produces", "a whole number from 2 to 16"
     )
     init: Literal["random", "copy-last", "model"] = setting(
         "copy-last", "what a fresh guess is, before it has been refined", '"random", "copy-last" or "model"'
@@ -144,6 +180,7 @@ class DisplaySettings(Section):
         "auto", "colours; auto: on a terminal, unless NO_COLOR is set", '"auto", "always" or "never"'
     )
     stats: bool = setting(True, "legend and summary after the text, on a terminal", "true or false")
+    verbose: bool = setting(False, "a line for each drafter in the summary", "true or false")
 
 
 class Settings(Section):
@@ -172,6 +209,8 @@ def choices(section: str, key: str) -> list[str]:
     """The words that may stand at a key, where it takes words from a list."""
     if (section, key) == ("decoding", "strategy"):
         return list(STRATEGIES)
+    if (section, key) == ("decoding", "drafters"):
+        return list(DRAFTER_NAMES)
     annotation = SECTIONS[section].model_fields[key].annotation
     members = [annotation, *get_args(annotation)]
     words = (word for member in members for word in get_args(member) or [member] if isinstance(word, str))

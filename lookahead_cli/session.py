@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import Event, FinishReason, StepEvent
+from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.decoding.loop import decode
 from lookahead_cli.decoding.select import SamplingSettings, TokenSelector
 from lookahead_cli.decoding.statistics import Statistics
 from lookahead_cli.decoding.strategies import PLAIN, STRATEGIES
+from lookahead_cli.decoding.strategy import Strategy
 from lookahead_cli.errors import LookaheadError, ModelError, ProfileError, PromptError
+from lookahead_cli.knowledge.background import start_rehearsal
+from lookahead_cli.knowledge.store import knowledge_folder, known_beforehand, rates_file, write_rates
 from lookahead_cli.models.generation_defaults import ignored_settings, own_repetition_penalty
 from lookahead_cli.models.loading import LoadedModel, load
 from lookahead_cli.models.progress import Progress, silent
@@ -72,6 +78,10 @@ class Session:
     runner: Runner
     notices: list[str]
     """What the user should know about how this model is run, a sentence each."""
+    knowledge: Path
+    """Folder with what is kept about this model between runs."""
+    strategy: Strategy | None = None
+    """Of the latest generation; with `across_prompts` it serves the next one too."""
     latest: object = None
     """Stands for the generation that has the KV cache."""
 
@@ -96,9 +106,30 @@ class Session:
             context_length=self.loaded.context_length,
         )
         sampling = sampling_settings(decoding)
-        drafter = STRATEGIES[decoding.strategy](decoding, sampling, self.runner.vocab)
-        events = decode(self.runner, drafter, TokenSelector(sampling), ids, ending)
+        events = decode(self.runner, self._strategy(sampling), TokenSelector(sampling), ids, ending)
         return Generation(ids, self._while_latest(events))
+
+    def _strategy(self, sampling: SamplingSettings) -> Strategy:
+        decoding = self.settings.decoding
+        if self.strategy is None or not decoding.across_prompts:
+            known = known_beforehand(self.knowledge, self.runner.vocab, sampled=sampling.temperature > 0)
+            self.strategy = STRATEGIES[decoding.strategy](decoding, sampling, self.runner.vocab, known)
+        return self.strategy
+
+    def keep_hit_rates(self) -> None:
+        """Store how often guesses of each kind were right, for the next process: numbers, nothing of any text."""
+        if isinstance(self.strategy, Lookahead):
+            file = rates_file(self.knowledge, sampled=self.settings.decoding.temperature > 0)
+            with suppress(OSError):  # a cache that cannot be written to costs a little speed, nothing else
+                write_rates(file, self.strategy.rates.export())
+
+    def rehearse(self) -> bool:
+        """Start a rehearsal of the model in the background if it has not had one; whether that was done."""
+        decoding = self.settings.decoding
+        if not decoding.rehearse or not isinstance(self.strategy, Lookahead):
+            return False
+        parameters = self.loaded.model.num_parameters()
+        return start_rehearsal(self.loaded.folder, self.knowledge, self.runner.vocab, parameters)
 
     def _check_room(self, ids: list[int]) -> None:
         if max(ids) >= self.runner.vocab:
@@ -119,6 +150,7 @@ class Session:
             yield event
             if self.latest is not mine:
                 raise LookaheadError("another generation of this session has begun: finish one before the next")
+        self.keep_hit_rates()
 
 
 def open_session(settings: Settings, progress: Progress = silent) -> Session:
@@ -143,7 +175,7 @@ def open_session(settings: Settings, progress: Progress = silent) -> Session:
     )
     runner = TransformersRunner(loaded.model)
     resolved = settle(settings, loaded, runner)
-    return Session(resolved, loaded, runner, notices(settings, resolved, loaded, runner))
+    return Session(resolved, loaded, runner, notices(settings, resolved, loaded, runner), knowledge_folder(folder))
 
 
 def settle(settings: Settings, loaded: LoadedModel, runner: Runner) -> Settings:

@@ -11,6 +11,9 @@ from hypothesis import settings
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# No model is let talk to itself behind a test's back.
+os.environ["LOOKAHEAD_REHEARSE"] = "false"
+
 # A shell starts what it puts in the background with Ctrl-C ignored, and the programs under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

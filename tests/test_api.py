@@ -12,6 +12,11 @@ import lookahead_cli as lookahead
 from tests.parrot import PROMPT, save_parrot
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOKAHEAD_CACHE", str(tmp_path / "cache"))
+
+
 def test_a_session_yields_events_and_can_be_used_again(tmp_path: Path) -> None:
     folder = save_parrot(tmp_path / "parrot", "some text to say")
     settings = lookahead.load_settings("greedy", source=str(folder), template="raw", strategy="jacobi", k=3)

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from lookahead_cli.session import Generation
 
 
+REHEARSAL_NOTE = (
+    "note: a background process at the lowest priority now lets the model talk to itself for some minutes, once; later "
+    "runs guess better for it (rehearse = false in a profile turns this off)"
+)
+
+
 def generate(
     context: typer.Context,
     prompt: options.Prompt = None,
@@ -35,6 +41,7 @@ def generate(
     device: options.Device = None,
     threads: options.Threads = None,
     strategy: options.Strategy = None,
+    drafters: options.Drafters = None,
     k: options.K = None,
     init: options.Init = None,
     refill: options.Refill = None,
@@ -47,6 +54,7 @@ def generate(
     max_new_tokens: options.MaxNewTokens = None,
     stop: options.Stop = None,
     no_stats: options.NoStats = False,
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Continue a prompt, from --prompt, --prompt-file and standard input.
@@ -99,7 +107,11 @@ def run(settings: Settings, prompt: str, as_json: bool) -> int:
         for notice in session.notices:
             notes.print(f"note: {notice}", style="yellow")
     with writing_output():
-        return render(generation, events, choose_renderer(session.settings, as_json))
+        code = render(generation, events, choose_renderer(session.settings, as_json))
+    if session.rehearse():
+        with suppress(OSError):
+            notes.print(REHEARSAL_NOTE, style="yellow")
+    return code
 
 
 def render(generation: Generation, events: Iterator[Event], renderer: Renderer) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lookahead_cli.decoding.strategies import STRATEGIES
+from lookahead_cli.decoding.strategies import DRAFTER_NAMES, STRATEGIES
 
 if TYPE_CHECKING:
     from lookahead_cli.layers import Key, Resolved
@@ -66,6 +66,10 @@ Strategy = Annotated[
     str | None,
     _choice(DECODING, "decoding", "strategy", f"Where guesses come from: {', '.join(STRATEGIES)}.", "--strategy"),
 ]
+Drafters = Annotated[
+    str | None,
+    _choice(DECODING, "decoding", "drafters", f"lookahead: any of {','.join(DRAFTER_NAMES)}.", "--drafters"),
+]
 K = Annotated[str | None, _option(DECODING, "N|auto", "Guesses per step.", "-k")]
 Init = Annotated[
     str | None,
@@ -100,6 +104,9 @@ Stop = Annotated[list[str] | None, _option(DECODING, "TEXT", "End before this te
 NoStats = Annotated[
     bool, typer.Option("--no-stats", help="No legend and summary after the text.", rich_help_panel=OUTPUT)
 ]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="A line for each drafter in the summary.", rich_help_panel=OUTPUT)
+]
 AsJson = Annotated[
     bool,
     typer.Option("--json", help="One JSON object: text, tokens, steps, statistics.", rich_help_panel=OUTPUT),
@@ -111,6 +118,7 @@ SETTINGS: dict[str, tuple[str, tuple[str, str]]] = {
     "device": ("--device", ("model", "device")),
     "threads": ("--threads", ("model", "threads")),
     "strategy": ("--strategy", ("decoding", "strategy")),
+    "drafters": ("--drafters", ("decoding", "drafters")),
     "k": ("-k", ("decoding", "k")),
     "init": ("--init", ("decoding", "init")),
     "refill": ("--refill", ("decoding", "refill")),
@@ -125,6 +133,7 @@ SETTINGS: dict[str, tuple[str, tuple[str, str]]] = {
     "system": ("--system", ("prompt", "system")),
     "raw": ("--raw", ("prompt", "template")),
     "no_stats": ("--no-stats", ("display", "stats")),
+    "verbose": ("--verbose", ("display", "verbose")),
 }
 """Parameter of a command -> the flag as typed, and the key of the profile it sets."""
 

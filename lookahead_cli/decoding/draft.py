@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,6 +38,11 @@ class Draft:
         """The node for (parent, token)."""
         return {edge: node for node, edge in enumerate(zip(self.parents, self.tokens, strict=True))}
 
+    @property
+    def count_by_drafter(self) -> dict[str, int]:
+        """How many nodes each drafter has in it."""
+        return dict(Counter(self.provenance))
+
     def path_to(self, node: int) -> list[int]:
         """Nodes from the one after the pending token to `node`; empty for ROOT."""
         path = []
@@ -57,6 +63,10 @@ class VerifiedStep:
     """(1 + len(draft), vocab): row 0 follows the pending token, row 1 + i follows node i."""
     path: tuple[int, ...]
     """The accepted nodes, in order."""
+    committed: Sequence[int]
+    """Prompt and output, with the tokens this step emitted."""
+    seconds: float
+    """Wall time of the forward pass, selecting and committing."""
 
     @property
     def next_position(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,12 +23,17 @@ class StepEvent:
     token_ids: tuple[int, ...]
     provenance: tuple[str, ...]
     texts: tuple[str, ...]
-    drafted: int
-    """Draft tokens verified in this step."""
+    drafted_by: Mapping[str, int]
+    """Draft tokens verified in this step, by drafter."""
     seconds: float
     """Wall time of the step: drafting, forward pass, selecting and bookkeeping."""
     finish_reason: FinishReason | None = None
     """Set on the last event only."""
+
+    @property
+    def drafted(self) -> int:
+        """Draft tokens verified in this step."""
+        return sum(self.drafted_by.values())
 
     @property
     def accepted(self) -> int:

@@ -1,4 +1,4 @@
-"""The loop: draft, one forward pass, accept, commit. Every strategy is this loop with another drafter."""
+"""The loop: draft, one forward pass, accept, commit. Every strategy is this loop with other drafts."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 from lookahead_cli.decoding.draft import VerifiedStep, accept
-from lookahead_cli.decoding.drafters import Drafter
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
+from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
 from lookahead_cli.decoding.select import TokenSelector
+from lookahead_cli.decoding.strategy import Room, Strategy
 from lookahead_cli.models.runner import Runner
 
 
 def decode(
-    runner: Runner, drafter: Drafter, selector: TokenSelector, prompt: Sequence[int], ending: Ending
+    runner: Runner, strategy: Strategy, selector: TokenSelector, prompt: Sequence[int], ending: Ending
 ) -> Iterator[Event]:
     """Decode until `ending` says so: one `PrefillEvent`, then a `StepEvent` per forward pass.
 
@@ -23,29 +24,41 @@ def decode(
     """
     started = perf_counter()
     committed = list(prompt)
-    drafter.begin(committed, runner.prefill(committed[:-1]))
+    strategy.begin(committed, read_prompt(runner, strategy, committed[:-1]))
     yield PrefillEvent(len(prompt) - 1, perf_counter() - started)
 
     finish_reason: FinishReason | None = None
     while finish_reason is None:
         started = perf_counter()
         position = len(committed)
-        draft = drafter.draft(committed, limit=ending.remaining - 1)  # the bonus token takes the last place
+        draft = strategy.draft(committed, Room(ending.remaining - 1, runner.branching))
+        drafted_at = perf_counter()
         logits = runner.step(committed[-1], draft.tokens, draft.parents)  # (1 + len(draft), vocab)
         path = accept(draft, logits, selector, committed)
         runner.commit(path)
+        verified_at = perf_counter()
         texts, finish_reason = take_until_end(committed[position:], ending)
         if finish_reason is None:
-            drafter.observe(VerifiedStep(position, draft, logits, path))
+            strategy.observe(VerifiedStep(position, draft, logits, path, committed, verified_at - drafted_at))
         emitted = len(texts)
         yield StepEvent(
             token_ids=tuple(committed[position : position + emitted]),
             provenance=(*(draft.provenance[node] for node in path), MODEL)[:emitted],
             texts=texts,
-            drafted=len(draft),
+            drafted_by=draft.count_by_drafter,
             seconds=perf_counter() - started,
             finish_reason=finish_reason,
         )
+
+
+def read_prompt(runner: Runner, strategy: Strategy, tokens: Sequence[int]) -> LikelyTokens | None:
+    """Run the prompt through the model; what it finds likely after each token, if the strategy has a use for it."""
+    if not strategy.wants_prompt_rows or not tokens:
+        runner.prefill(tokens)
+        return None
+    likely = LikelyTokens([], [])
+    runner.prefill(tokens, lambda logits: likely.extend(likely_tokens(logits)))
+    return likely
 
 
 def take_until_end(tokens: Sequence[int], ending: Ending) -> tuple[tuple[str, ...], FinishReason | None]:

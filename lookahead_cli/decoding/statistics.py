@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from lookahead_cli.decoding.events import Event, PrefillEvent
+from lookahead_cli.decoding.events import MODEL, Event, PrefillEvent
+
+
+@dataclass
+class DrafterCounts:
+    """What one drafter did."""
+
+    drafted: int = 0
+    """Draft tokens of its own that were verified."""
+    accepted: int = 0
+    """Those of them that were accepted and emitted: the tokens it contributed."""
 
 
 @dataclass
@@ -14,8 +24,8 @@ class Statistics:
     prefill_tokens: int = 0
     tokens: int = 0
     steps: int = 0
-    drafted: int = 0
-    accepted: int = 0
+    drafters: dict[str, DrafterCounts] = field(default_factory=dict)
+    """By provenance, in the order they first drafted."""
     prefill_seconds: float = 0.0
     decode_seconds: float = 0.0
     time_to_first_token: float | None = None
@@ -28,11 +38,24 @@ class Statistics:
             return
         self.steps += 1
         self.tokens += len(event.token_ids)
-        self.drafted += event.drafted
-        self.accepted += event.accepted
+        for drafter, count in event.drafted_by.items():
+            self.drafters.setdefault(drafter, DrafterCounts()).drafted += count
+        for drafter in event.provenance:
+            if drafter != MODEL:
+                self.drafters[drafter].accepted += 1
         self.decode_seconds += event.seconds
         if self.time_to_first_token is None:
             self.time_to_first_token = self.prefill_seconds + event.seconds
+
+    @property
+    def drafted(self) -> int:
+        """Draft tokens verified."""
+        return sum(counts.drafted for counts in self.drafters.values())
+
+    @property
+    def accepted(self) -> int:
+        """Accepted guesses that were emitted."""
+        return sum(counts.accepted for counts in self.drafters.values())
 
     @property
     def tokens_per_step(self) -> float:

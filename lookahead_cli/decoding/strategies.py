@@ -1,36 +1,81 @@
-"""Strategies by name: which drafter a generation gets. A new drafter is one file and one entry here.
+"""Strategies and drafters by name.
 
-Drafters are imported when chosen, so that the names are known without loading torch.
+The code behind a strategy is imported when it is chosen, so that the names are known without loading torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lookahead_cli.decoding.drafters import Drafter
+    from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
     from lookahead_cli.decoding.select import SamplingSettings
+    from lookahead_cli.decoding.strategy import Strategy
     from lookahead_cli.profile import DecodingSettings
 
-    MakeDrafter = Callable[[DecodingSettings, SamplingSettings, int], Drafter]
-    """From the settings, the part of them that selecting uses, and the size of the vocabulary."""
+    MakeStrategy = Callable[[DecodingSettings, SamplingSettings, int, PriorKnowledge], Strategy]
+    """From the settings, the part of them that selecting uses, the size of the vocabulary, and what is known."""
 
 
-def _greedy(settings: DecodingSettings, sampling: SamplingSettings, vocab: int) -> Drafter:
-    from lookahead_cli.decoding.drafters.nothing import NothingDrafter
+def _greedy(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge) -> Strategy:
+    from lookahead_cli.decoding.greedy import Greedy
 
-    return NothingDrafter()
+    return Greedy()
 
 
-def _jacobi(settings: DecodingSettings, sampling: SamplingSettings, vocab: int) -> Drafter:
-    from lookahead_cli.decoding.drafters.jacobi import JacobiDrafter
-    from lookahead_cli.decoding.drafters.window_init import WINDOW_INITS
-    from lookahead_cli.decoding.drafters.window_size import WindowSize
+def _jacobi(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge) -> Strategy:
+    from lookahead_cli.decoding.jacobi import JacobiWindow
+    from lookahead_cli.decoding.window_init import WINDOW_INITS
+    from lookahead_cli.decoding.window_size import WindowSize
 
-    return JacobiDrafter(WindowSize.of(settings.k), WINDOW_INITS[settings.init], settings.refill, sampling, vocab)
+    return JacobiWindow(WindowSize.of(settings.k), WINDOW_INITS[settings.init], settings.refill, sampling, vocab)
+
+
+def _lookahead(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge) -> Strategy:
+    return merged(settings.drafters, settings, sampling, vocab, known)
+
+
+def _prompt_lookup(
+    settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge
+) -> Strategy:
+    return merged(["copies"], settings, sampling, vocab, known)
+
+
+def merged(
+    names: Sequence[str], settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge
+) -> Strategy:
+    """The lookahead strategy with the drafters of these names."""
+    from lookahead_cli.decoding.drafters.ngram_pool import NgramPool
+    from lookahead_cli.decoding.drafters.registry import DRAFTERS
+    from lookahead_cli.decoding.hit_rates import HitRates
+    from lookahead_cli.decoding.lookahead import Lookahead
+    from lookahead_cli.decoding.window_branch import WindowBranch
+    from lookahead_cli.decoding.window_init import WINDOW_INITS
+
+    drafters = [drafter for name in names for drafter in DRAFTERS[name](settings, sampling, vocab, known.rehearsed)]
+    rates = HitRates(drafters)
+    if known.hit_rates is not None:
+        try:
+            rates.restore(known.hit_rates)
+        except (AttributeError, KeyError, TypeError, ValueError):  # not what was stored: begin anew
+            rates = HitRates(drafters)
+    pools = [drafter for drafter in drafters if isinstance(drafter, NgramPool)]
+    window = None
+    if settings.window and pools:
+        init = WINDOW_INITS[settings.init]
+        window = WindowBranch(settings.window, settings.ngram_length, pools[0], init, sampling, vocab)
+    nodes = settings.k if isinstance(settings.k, int) else None
+    return Lookahead(drafters, rates, sampling, vocab, nodes=nodes, window=window)
 
 
 PLAIN = "greedy"
 """The strategy that drafts nothing: what runs where guesses could not be taken back."""
-STRATEGIES: dict[str, MakeDrafter] = {PLAIN: _greedy, "jacobi": _jacobi}
+STRATEGIES: dict[str, MakeStrategy] = {
+    PLAIN: _greedy,
+    "jacobi": _jacobi,
+    "prompt-lookup": _prompt_lookup,
+    "lookahead": _lookahead,
+}
+DRAFTER_NAMES = ("copies", "successors", "runner-ups", "n-grams", "jacobi")
+"""What `drafters/registry.py` knows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from torch import Tensor
@@ -20,8 +20,9 @@ class Runner(Protocol):
     def branching(self, nodes: int) -> bool:
         """Whether the next step takes a tree of up to `nodes` guesses that branches. A chain can always be taken."""
 
-    def prefill(self, tokens: Sequence[int]) -> Tensor | None:
-        """Start a new sequence with `tokens`; logits (vocab,) for the position after them, None if there are none."""
+    def prefill(self, tokens: Sequence[int], take_rows: Callable[[Tensor], None] | None = None) -> None:
+        """Start a new sequence with `tokens`. `take_rows` is given the logits (n, vocab) of every part of them in turn;
+        without it they need not be worked out."""
 
     def step(self, pending: int, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         """Run the pending token and a tree of guesses after it; logits (1 + len(tokens), vocab) float32.

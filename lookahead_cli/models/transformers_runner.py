@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PREFILL_CHUNK = 512
 """Prompt tokens per forward pass: bounds the memory for activations and the wait until Ctrl-C is heard."""
+ROWS_CHUNK = 128
+"""The same where the logits of all of them are wanted, which take up far more memory."""
 PROBE_TOLERANCE = 0.1
 """How near a branching pass must come to the right logits, as a part of how far off a pass without branches is."""
 
@@ -55,16 +57,19 @@ class TransformersRunner:
                 "use another model"
             ) from error
 
-    def prefill(self, tokens: Sequence[int]) -> Tensor | None:
+    def prefill(self, tokens: Sequence[int], take_rows: Callable[[Tensor], None] | None = None) -> None:
         self.cache = self._new_cache()
         self.length = 0
-        logits = None
-        # A running state may only be carried on token by token: such a model takes its prompt in one piece.
-        chunk = PREFILL_CHUNK if self.rewind_obstacle is None else max(len(tokens), 1)
+        chunk = PREFILL_CHUNK if take_rows is None else ROWS_CHUNK
+        if self.rewind_obstacle is not None:
+            # A running state may only be carried on token by token: such a model takes its prompt in one piece.
+            chunk = max(len(tokens), 1)
+        options = self.last_logits_only if take_rows is None else {}
         for start in range(0, len(tokens), chunk):
-            logits = self._forward(tokens[start : start + chunk], **self.last_logits_only)[-1]
+            logits = self._forward(tokens[start : start + chunk], **options)
+            if take_rows is not None:
+                take_rows(logits)
             self._rewind(0)
-        return logits
 
     def step(self, pending: int, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         self.drafted = len(tokens)

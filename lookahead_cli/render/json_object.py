@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lookahead_cli.decoding.events import StepEvent
@@ -45,6 +46,7 @@ def json_object(generation: Generation, settings: Settings, cut_short: CutShort 
             "drafted": statistics.drafted,
             "accepted": statistics.accepted,
             "acceptance_rate": statistics.acceptance_rate,
+            "drafters": {name: asdict(counts) for name, counts in statistics.drafters.items()},
             "prefill_seconds": statistics.prefill_seconds,
             "decode_seconds": statistics.decode_seconds,
             "tokens_per_second": statistics.tokens_per_second,
@@ -55,6 +57,7 @@ def json_object(generation: Generation, settings: Settings, cut_short: CutShort 
                 "token_ids": list(step.token_ids),
                 "provenance": list(step.provenance),
                 "drafted": step.drafted,
+                "drafted_by": dict(step.drafted_by),
                 "seconds": step.seconds,
             }
             for step in generation.steps

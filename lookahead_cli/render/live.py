@@ -45,7 +45,7 @@ class LiveRenderer:
         if not self.settings.display.stats:
             return
         with suppress(OSError):  # the text is what counts
-            print_summary(self.notes, generation, self.settings.decoding, cut_short)
+            print_summary(self.notes, generation, self.settings, cut_short)
 
     def _write(self, text: str, provenance: str) -> None:
         if text:

@@ -8,9 +8,14 @@ from lookahead_cli.decoding.events import MODEL
 
 PROVENANCE_STYLES: dict[str, Style] = {
     MODEL: Style.null(),
-    "jacobi": Style(color="green"),
+    "successors": Style(color="green"),
+    "copies": Style(color="blue"),
+    "n-grams": Style(color="magenta"),
+    "runner-ups": Style(color="yellow"),
+    "jacobi": Style(color="cyan"),
+    "window": Style(color="bright_magenta"),
 }
-OTHER = Style(color="cyan")
+OTHER = Style(color="red")
 """For a drafter that has no colour of its own."""
 
 

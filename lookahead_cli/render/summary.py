@@ -12,7 +12,7 @@ from lookahead_cli.render.palette import style_of
 from lookahead_cli.render.terminal import has_color
 
 if TYPE_CHECKING:
-    from lookahead_cli.profile import DecodingSettings
+    from lookahead_cli.profile import DecodingSettings, Settings
     from lookahead_cli.render import CutShort
     from lookahead_cli.session import Generation
 
@@ -26,15 +26,32 @@ ENDINGS = {
 }
 
 
-def print_summary(
-    console: Console, generation: Generation, decoding: DecodingSettings, cut_short: CutShort | None
-) -> None:
+def print_summary(console: Console, generation: Generation, settings: Settings, cut_short: CutShort | None) -> None:
     """Legend, counts, speeds and the reason of the end, a line each."""
+    decoding = settings.decoding
     console.print()
     if has_color(console):
         console.print(legend(generation))
-    for line in (counts(generation), speeds(generation), ending(generation, decoding, cut_short)):
+    lines = [counts(generation), speeds(generation), ending(generation, decoding, cut_short)]
+    if settings.display.verbose:
+        lines[1:1] = drafter_lines(generation)
+    for line in lines:
         console.print(Text(SEPARATOR.join(line), style="dim"))
+
+
+def drafter_lines(generation: Generation) -> list[list[str]]:
+    """For each drafter what it drafted and what of that was accepted, the most useful one first."""
+    tokens = generation.statistics.tokens
+    ranked = sorted(generation.statistics.drafters.items(), key=lambda item: -item[1].accepted)
+    return [
+        [
+            name,
+            f"{_count(counts.drafted, 'guess', 'guesses')}",
+            f"{counts.accepted} accepted ({counts.accepted / counts.drafted:.1%})",
+            f"{counts.accepted / tokens:.1%} of the tokens",
+        ]
+        for name, counts in ranked
+    ]
 
 
 def legend(generation: Generation) -> Text:

@@ -53,9 +53,10 @@ def written(stream: io.TextIOWrapper) -> bytes:
 def lookahead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Lookahead:
     """`lookahead("generate", "-p", "x", stdin=b"...")`; without `stdin` there is a terminal that nobody types on."""
     for name in list(os.environ):
-        if name.startswith("LOOKAHEAD_") and name != "LOOKAHEAD_CACHE":
+        if name.startswith("LOOKAHEAD_") and name != "LOOKAHEAD_REHEARSE":
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user-config"))
+    monkeypatch.setenv("LOOKAHEAD_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
 
     def invoke(*arguments: str, stdin: bytes | None = None) -> Outcome:

@@ -56,15 +56,19 @@ def test_json_is_one_object_whose_parts_agree(parrot: Lookahead) -> None:
     stats, steps = result["stats"], result["steps"]
     assert set(stats) == {
         "tokens", "steps", "tokens_per_step", "drafted", "accepted", "acceptance_rate", "prefill_seconds",
-        "decode_seconds", "tokens_per_second", "time_to_first_token",
+        "decode_seconds", "tokens_per_second", "time_to_first_token", "drafters",
     }  # fmt: skip
-    assert all(set(step) == {"token_ids", "provenance", "drafted", "seconds"} for step in steps)
+    assert all(set(step) == {"token_ids", "provenance", "drafted", "drafted_by", "seconds"} for step in steps)
     assert [token for step in steps for token in step["token_ids"]] == result["token_ids"]
     assert stats["tokens"] == len(result["token_ids"])
     assert stats["steps"] == len(steps)
     assert stats["tokens_per_step"] == stats["tokens"] / stats["steps"] > 3
     assert stats["drafted"] == sum(step["drafted"] for step in steps)
-    assert stats["accepted"] == sum(name == "jacobi" for step in steps for name in step["provenance"])
+    assert stats["accepted"] == sum(name != "model" for step in steps for name in step["provenance"])
+    for name, counts in stats["drafters"].items():
+        assert counts["drafted"] == sum(step["drafted_by"].get(name, 0) for step in steps)
+        assert counts["accepted"] == sum(source == name for step in steps for source in step["provenance"])
+    assert stats["drafted"] == sum(counts["drafted"] for counts in stats["drafters"].values())
     assert stats["acceptance_rate"] == stats["accepted"] / stats["drafted"]
     assert stats["decode_seconds"] == pytest.approx(sum(step["seconds"] for step in steps))
     assert {section: set(keys) for section, keys in result["settings"].items()} == {
@@ -140,8 +144,8 @@ def test_standard_input_file_and_prompt_are_joined_by_blank_lines(
 
 def test_color_always_colours_a_pipe_and_hides_control_characters(parrot: Lookahead, tmp_path: Path) -> None:
     (tmp_path / "colored.toml").write_text('[display]\ncolor = "always"\n')
-    outcome = parrot("--profile", "./colored.toml")
-    assert "\x1b[32m" in outcome.text
+    outcome = parrot("--profile", "./colored.toml", "--strategy", "jacobi")
+    assert "\x1b[36m" in outcome.text
     assert "\x1b[31m" not in outcome.text
     assert "␛[31m" in re.sub(r"\x1b\[[0-9;]*m", "", outcome.text)
     assert "accepted guess (jacobi)" in outcome.stderr

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from lookahead_cli.decoding.drafters import Drafter
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import FinishReason, StepEvent
 from lookahead_cli.decoding.loop import decode
+from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
 from lookahead_cli.decoding.select import TokenSelector
 from lookahead_cli.decoding.statistics import Statistics
 from lookahead_cli.decoding.strategies import STRATEGIES
+from lookahead_cli.decoding.strategy import Strategy
 from lookahead_cli.models.runner import Runner
 from lookahead_cli.profile import DecodingSettings
 from lookahead_cli.session import sampling_settings
@@ -42,12 +43,12 @@ def run(
     runner: Runner,
     prompt: Sequence[int],
     *,
-    drafter: Drafter | None = None,
+    drafts: Strategy | None = None,
     eos: frozenset[int] = frozenset(),
     context_length: int = 1000,
     **decoding: Any,
 ) -> Decoded:
-    """Decode with the strategy of the settings, or with `drafter`."""
+    """Decode with the strategy of the settings, or with `drafts`."""
     settings = DecodingSettings(**decoding)
     if settings.repetition_penalty == "auto":
         settings = settings.model_copy(update={"repetition_penalty": 1.0})
@@ -59,9 +60,9 @@ def run(
         prompt_tokens=len(prompt),
         context_length=context_length,
     )
-    drafter = drafter or STRATEGIES[settings.strategy](settings, sampling, runner.vocab)
+    drafts = drafts or STRATEGIES[settings.strategy](settings, sampling, runner.vocab, PriorKnowledge())
     statistics, steps = Statistics(), []
-    for event in decode(runner, drafter, TokenSelector(sampling), prompt, ending):
+    for event in decode(runner, drafts, TokenSelector(sampling), prompt, ending):
         statistics.add(event)
         if isinstance(event, StepEvent):
             steps.append(event)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import Tensor
-
 from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.decoding.strategy import Room
 
 
 class KnownFutureDrafter:
     """Guesses `k` tokens of the text it was given; guesses at the positions in `wrong` are off by one id."""
+
+    wants_prompt_rows = False
 
     def __init__(self, text: Sequence[int], k: int, wrong: frozenset[int] = frozenset()) -> None:
         self.text = text
@@ -18,15 +20,15 @@ class KnownFutureDrafter:
         self.wrong = wrong
         self.observed: list[VerifiedStep] = []
 
-    def begin(self, prompt: Sequence[int], logits: Tensor | None) -> None:
+    def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
         self.prompt_length = len(prompt)
 
-    def draft(self, committed: Sequence[int], limit: int) -> Draft:
+    def draft(self, committed: Sequence[int], room: Room) -> Draft:
         start = len(committed) - self.prompt_length
         tokens = [
             (token - 1 if token else 1) if index in self.wrong else token
             for index, token in enumerate(self.text)
-            if start <= index < start + min(self.k, limit)
+            if start <= index < start + min(self.k, room.depth)
         ]
         return Draft.chain(tokens, "known")
 

@@ -32,7 +32,7 @@ def future(model: Any) -> list[int]:
 def test_end_of_text_anywhere_in_an_accepted_run(model: Any, future: list[int], k: int) -> None:
     runner = TransformersRunner(model)
     for eos in set(future):
-        decoded = run(runner, PROMPT, drafter=KnownFutureDrafter(future, k), eos=frozenset({eos}), max_new_tokens=COUNT)
+        decoded = run(runner, PROMPT, drafts=KnownFutureDrafter(future, k), eos=frozenset({eos}), max_new_tokens=COUNT)
         assert decoded.tokens == future[: future.index(eos) + 1]
         assert decoded.finish_reason == "eos"
         assert decoded.text == tokenizer().decode(decoded.tokens[:-1], skip_special_tokens=True)
@@ -45,7 +45,7 @@ def test_several_end_of_text_ids_end_at_the_first(model: Any, future: list[int],
     eos = frozenset(future[9:12])
     expected = future[: min(future.index(token) for token in eos) + 1]
     drafter = KnownFutureDrafter(future, k)
-    decoded = run(TransformersRunner(model), PROMPT, drafter=drafter, eos=eos, max_new_tokens=COUNT)
+    decoded = run(TransformersRunner(model), PROMPT, drafts=drafter, eos=eos, max_new_tokens=COUNT)
     assert decoded.tokens == expected
 
 
@@ -53,10 +53,10 @@ def test_several_end_of_text_ids_end_at_the_first(model: Any, future: list[int],
 @pytest.mark.parametrize("count", [1, 2, 5, 13, COUNT])
 def test_length_and_context_anywhere_in_an_accepted_run(model: Any, future: list[int], k: int, count: int) -> None:
     runner = TransformersRunner(model)
-    length = run(runner, PROMPT, drafter=KnownFutureDrafter(future, k), max_new_tokens=count)
+    length = run(runner, PROMPT, drafts=KnownFutureDrafter(future, k), max_new_tokens=count)
     assert (length.tokens, length.finish_reason) == (future[:count], "length")
     context = run(
-        runner, PROMPT, drafter=KnownFutureDrafter(future, k), max_new_tokens=1000, context_length=len(PROMPT) + count
+        runner, PROMPT, drafts=KnownFutureDrafter(future, k), max_new_tokens=1000, context_length=len(PROMPT) + count
     )
     assert (context.tokens, context.finish_reason) == (future[:count], "context")
     # Nothing is drafted for places that do not exist: the last token is always the model's own.
@@ -73,7 +73,7 @@ def test_stop_strings_anywhere_in_an_accepted_run(model: Any, future: list[int],
         if "\ufffd" in stop:
             continue
         plain = run(runner, PROMPT, strategy="greedy", stop=[stop], max_new_tokens=COUNT)
-        decoded = run(runner, PROMPT, drafter=KnownFutureDrafter(future, k), stop=[stop], max_new_tokens=COUNT)
+        decoded = run(runner, PROMPT, drafts=KnownFutureDrafter(future, k), stop=[stop], max_new_tokens=COUNT)
         assert decoded.finish_reason == plain.finish_reason == "stop"
         assert decoded.tokens == plain.tokens
         assert decoded.text == plain.text == whole[: whole.index(stop)]
@@ -90,7 +90,7 @@ def test_a_stop_string_that_only_the_very_end_completes_is_a_stop() -> None:
 
 def test_the_drafter_hears_of_every_step_but_the_last(model: Any, future: list[int]) -> None:
     drafter = KnownFutureDrafter(future, k=4, wrong=frozenset({2, 3, 11}))
-    decoded = run(TransformersRunner(model), PROMPT, drafter=drafter, max_new_tokens=COUNT)
+    decoded = run(TransformersRunner(model), PROMPT, drafts=drafter, max_new_tokens=COUNT)
     assert len(drafter.observed) == decoded.statistics.steps - 1
     position = len(PROMPT)
     for step, event in zip(drafter.observed, decoded.steps, strict=False):

@@ -6,11 +6,12 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from lookahead_cli.decoding.draft import VerifiedStep
-from lookahead_cli.decoding.drafters.jacobi import JacobiDrafter
-from lookahead_cli.decoding.drafters.window_init import WINDOW_INITS, FreshSlots
-from lookahead_cli.decoding.drafters.window_size import FIRST_AUTO_K, MAX_AUTO_K, WindowSize
+from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.jacobi import JacobiWindow
 from lookahead_cli.decoding.select import SamplingSettings, gumbel_noise
+from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.decoding.window_init import WINDOW_INITS, FreshSlots
+from lookahead_cli.decoding.window_size import FIRST_AUTO_K, MAX_AUTO_K, WindowSize
 
 VOCAB = 12
 
@@ -49,13 +50,22 @@ def test_model_survives_logits_that_are_no_numbers() -> None:
     assert WINDOW_INITS["model"](slots(torch.full((VOCAB,), float("nan"))), 2) == [8, 8]
 
 
-def drafter(refill: str = "carry", k: int | str = 4, sampling: SamplingSettings | None = None) -> JacobiDrafter:
-    made = JacobiDrafter(
+def drafter(refill: str = "carry", k: int | str = 4, sampling: SamplingSettings | None = None) -> JacobiWindow:
+    made = JacobiWindow(
         WindowSize.of(k), WINDOW_INITS["copy-last"], "reinit" if refill == "reinit" else "carry",
         sampling or SamplingSettings(), VOCAB,
     )  # fmt: skip
-    made.begin([1, 2], torch.zeros(VOCAB))
+    made.begin([1, 2], None)
     return made
+
+
+def room(depth: int) -> Room:
+    return Room(depth, branching=lambda nodes: False)
+
+
+def verified(draft: Draft, logits: torch.Tensor, accepted: int) -> VerifiedStep:
+    """A step whose first emitted token has position 2."""
+    return VerifiedStep(2, draft, logits, tuple(range(accepted)), committed=[], seconds=0.1)
 
 
 def rows(*tokens: int) -> torch.Tensor:
@@ -65,41 +75,41 @@ def rows(*tokens: int) -> torch.Tensor:
 
 def test_outputs_behind_the_wrong_guess_move_one_place_and_the_end_is_filled() -> None:
     window = drafter()
-    draft = window.draft([1, 2], limit=10)
+    draft = window.draft([1, 2], room(10))
     assert draft.tokens == (2, 2, 2, 2)
     # Row 0 agrees with guess 0, row 1 does not with guess 1: one accepted, token 9 is the bonus.
-    window.observe(VerifiedStep(2, draft, rows(2, 9, 5, 6, 7), path=tuple(range(1))))
-    assert window.draft([1, 2, 2, 9], limit=10).tokens == (5, 6, 7, 7)
+    window.observe(verified(draft, rows(2, 9, 5, 6, 7), accepted=1))
+    assert window.draft([1, 2, 2, 9], room(10)).tokens == (5, 6, 7, 7)
 
 
 def test_reinit_throws_the_outputs_away() -> None:
     window = drafter("reinit")
-    draft = window.draft([1, 2], limit=10)
-    window.observe(VerifiedStep(2, draft, rows(2, 9, 5, 6, 7), path=tuple(range(1))))
-    assert window.draft([1, 2, 2, 9], limit=10).tokens == (9, 9, 9, 9)
+    draft = window.draft([1, 2], room(10))
+    window.observe(verified(draft, rows(2, 9, 5, 6, 7), accepted=1))
+    assert window.draft([1, 2, 2, 9], room(10)).tokens == (9, 9, 9, 9)
 
 
 def test_a_window_that_is_accepted_whole_starts_afresh() -> None:
     window = drafter()
-    draft = window.draft([1, 2], limit=10)
-    window.observe(VerifiedStep(2, draft, rows(2, 2, 2, 2, 7), path=tuple(range(4))))
-    assert window.draft([1, 2, 2, 2, 2, 2, 7], limit=10).tokens == (7, 7, 7, 7)
+    draft = window.draft([1, 2], room(10))
+    window.observe(verified(draft, rows(2, 2, 2, 2, 7), accepted=4))
+    assert window.draft([1, 2, 2, 2, 2, 2, 7], room(10)).tokens == (7, 7, 7, 7)
 
 
 def test_a_limit_shortens_the_draft() -> None:
     window = drafter()
-    assert window.draft([1, 2], limit=2).tokens == (2, 2)
-    assert window.draft([1, 2], limit=0).tokens == ()
+    assert window.draft([1, 2], room(2)).tokens == (2, 2)
+    assert window.draft([1, 2], room(0)).tokens == ()
 
 
 def test_under_temperature_the_iterate_foresees_the_noise_of_its_position() -> None:
     sampling = SamplingSettings(temperature=1.0, seed=4)
     window = drafter(sampling=sampling)
-    draft = window.draft([1, 2], limit=10)
+    draft = window.draft([1, 2], room(10))
     flat = torch.zeros(5, VOCAB)
-    window.observe(VerifiedStep(2, draft, flat, path=tuple(range(1))))
+    window.observe(verified(draft, flat, accepted=1))
     expected = [int(gumbel_noise(4, position, VOCAB).argmax()) for position in (4, 5, 6)]
-    assert window.draft([1, 2, 2, 9], limit=10).tokens[:3] == tuple(expected)
+    assert window.draft([1, 2, 2, 9], room(10)).tokens[:3] == tuple(expected)
 
 
 def test_a_fixed_window_stays_and_auto_follows_what_is_accepted() -> None:

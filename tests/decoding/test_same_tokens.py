@@ -50,7 +50,7 @@ def test_accepted_and_rejected_runs_of_any_length_change_nothing(model: Any, wro
     expected = greedy_tokens(model, prompt, COUNT)
     for k in (1, 5, 3 * SHORT_WINDOW):
         drafter = KnownFutureDrafter(expected, k, wrong)
-        decoded = run(TransformersRunner(model), prompt, drafter=drafter, max_new_tokens=COUNT)
+        decoded = run(TransformersRunner(model), prompt, drafts=drafter, max_new_tokens=COUNT)
         assert decoded.tokens == expected
         if not wrong:
             assert decoded.statistics.steps == -(-COUNT // (k + 1))
@@ -65,7 +65,7 @@ def test_the_cache_holds_what_a_fresh_pass_over_the_committed_tokens_gives(model
     expected = greedy_tokens(model, prompt, COUNT)
     runner = TransformersRunner(model)
     drafter = KnownFutureDrafter(expected, k=6, wrong=frozenset({4, 9, 10, 20}))
-    run(runner, prompt, drafter=drafter, max_new_tokens=COUNT)
+    run(runner, prompt, drafts=drafter, max_new_tokens=COUNT)
     fresh = TransformersRunner(model)
     fresh.prefill([*prompt, *expected][: runner.cache.get_seq_length()])
     for layer, fresh_layer in zip(runner.cache.layers, fresh.cache.layers, strict=True):

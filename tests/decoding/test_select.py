@@ -19,7 +19,7 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from lookahead_cli.decoding.drafters.iterate import next_iterate
+from lookahead_cli.decoding.iterate import next_iterate
 from lookahead_cli.decoding.select import (
     SamplingSettings,
     TokenSelector,

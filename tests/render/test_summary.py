@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from lookahead_cli.decoding import window_branch
 from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
-from lookahead_cli.decoding.strategies import PLAIN, STRATEGIES
+from lookahead_cli.decoding.strategies import DRAFTER_NAMES
 from lookahead_cli.profile import DecodingSettings
 from lookahead_cli.render.palette import OTHER, PROVENANCE_STYLES, style_of
 from lookahead_cli.render.summary import counts, ending, legend, speeds
 from lookahead_cli.session import Generation
 
 STEPS = [
-    StepEvent((1,), (MODEL,), ("a",), drafted=4, seconds=0.5),
-    StepEvent((2, 3, 4), ("jacobi", "jacobi", MODEL), ("b", "c", "d"), drafted=4, seconds=0.5),
+    StepEvent((1,), (MODEL,), ("a",), drafted_by={"jacobi": 4}, seconds=0.5),
+    StepEvent((2, 3, 4), ("jacobi", "jacobi", MODEL), ("b", "c", "d"), drafted_by={"jacobi": 4}, seconds=0.5),
 ]
 
 
@@ -37,7 +38,7 @@ def test_counts_and_speeds_are_those_of_the_events() -> None:
 
 
 def test_what_did_not_happen_is_left_out() -> None:
-    made = generation(replace(STEPS[0], drafted=0), prefill=0)
+    made = generation(replace(STEPS[0], drafted_by={}), prefill=0)
     assert counts(made) == ["1 token in 1 step", "1.00 tokens per step"]
     assert speeds(made) == ["decode 2.0 tokens/s", "first token after 0.50 s"]
 
@@ -65,6 +66,6 @@ def test_the_legend_names_the_drafters_that_had_guesses_accepted() -> None:
 
 def test_every_drafter_has_a_colour_and_the_model_has_none() -> None:
     assert not style_of(MODEL)
-    assert set(STRATEGIES) - {PLAIN} <= set(PROVENANCE_STYLES)
+    assert {*DRAFTER_NAMES, window_branch.NAME} <= set(PROVENANCE_STYLES)
     assert style_of("something new") == OTHER
     assert len({str(style) for style in [*PROVENANCE_STYLES.values(), OTHER]}) == len(PROVENANCE_STYLES) + 1

@@ -1,23 +1,123 @@
-"""Drafters: where guesses come from. A drafter never affects which tokens come out, only how fast."""
+"""Drafters: where guesses come from. A drafter never affects which tokens come out, only how fast.
+
+A drafter answers one question, for the pending token and for every guess after it: which tokens may come next? How
+much each answer is worth is not for it to say. It only sorts its answers into kinds, and `hit_rates.py` learns how
+often each kind is right. So a new drafter is one file and one entry in `registry.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
 from torch import Tensor
 
-from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.draft import ROOT, Draft
+from lookahead_cli.decoding.likely import LikelyTokens
+
+LONGEST_CONTEXT = 3
+"""Tokens before a guess that drafters look at, but for copies, which match longer runs."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished step as drafters see it: what the model finds likely after every row of the pass."""
+
+    committed: Sequence[int]
+    """Prompt and output, the emitted tokens of this step among them."""
+    position: int
+    """Position of the first emitted token; the pending token stands before it."""
+    draft: Draft
+    path: tuple[int, ...]
+    """The accepted nodes, in order."""
+    likely: LikelyTokens
+    """Row 0 follows the pending token, row 1 + i node i."""
+    logits: Tensor
+    """(1 + len(draft), vocab), the rows in full."""
+
+    @cached_property
+    def contexts(self) -> list[tuple[int, ...]]:
+        """For each row the last tokens before what it speaks of, at most LONGEST_CONTEXT; guesses included."""
+        contexts = [tuple(self.committed[max(0, self.position - LONGEST_CONTEXT) : self.position])]
+        for token, parent in zip(self.draft.tokens, self.draft.parents, strict=True):
+            contexts.append((*contexts[parent + 1], token)[-LONGEST_CONTEXT:])
+        return contexts
+
+    @cached_property
+    def depths(self) -> list[int]:
+        """For each row how many guesses lie between it and the pending token."""
+        depths = [0]
+        for parent in self.draft.parents:
+            depths.append(depths[parent + 1] + 1)
+        return depths
+
+    @property
+    def rejected(self) -> list[int]:
+        """Nodes that were not accepted."""
+        accepted = set(self.path)
+        return [node for node in range(len(self.draft)) if node not in accepted]
+
+    @property
+    def selected_rows(self) -> list[int]:
+        """The rows the emitted tokens were selected from, in order."""
+        return [0, *(1 + node for node in self.path)]
 
 
 class Drafter(Protocol):
-    """Proposes the tokens that may follow. One drafter serves one generation."""
+    """Knows tokens that may follow. Its state at a place in the tree is its own affair: `root` makes it, `follow`
+    carries it on, `guesses` reads it."""
 
-    def begin(self, prompt: Sequence[int], logits: Tensor | None) -> None:
-        """The prompt has been processed; `logits` (vocab,) speak of its last token (None for a one-token prompt)."""
+    name: str
+    """The provenance of its guesses. Several drafters may share one."""
+    key: str
+    """Tells it from all others, for what is learned about it."""
 
-    def draft(self, committed: Sequence[int], limit: int) -> Draft:
-        """At most `limit` guesses for the tokens after `committed`."""
+    def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
+        """A new sequence. `likely` has a row for each prompt token but the last; None if they are not known."""
 
-    def observe(self, step: VerifiedStep) -> None:
-        """Learn from a finished step. Not called after the last one."""
+    def root(self, committed: Sequence[int]) -> Any:
+        """State at the pending token, the last of `committed`."""
+
+    def follow(self, state: Any, token: int) -> Any:
+        """State after one guess more."""
+
+    def guesses(self, state: Any) -> Mapping[int, int]:
+        """Tokens that may come next, each with the kind of its evidence: a number from 0."""
+
+    def expected(self, kind: int) -> float:
+        """Roughly how often a guess of this kind is right: where learning starts. In (0, 1)."""
+
+    def learn(self, outcome: Outcome) -> None:
+        """Take in a finished step."""
+
+
+def certainty(probability: float) -> int:
+    """The kind of a guess that the model gave this probability, in a context like the one at hand: 0 to 10."""
+    kind = 0
+    for edge in CERTAINTY_EDGES:
+        if probability < edge:
+            break
+        kind += 1
+    return kind
+
+
+CERTAINTY_EDGES = (0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
+CERTAINTIES = len(CERTAINTY_EDGES) + 1
+
+
+def expected_of(kind: int) -> float:
+    """How often a guess of this certainty is right if the context is only like the one at hand: somewhat less often."""
+    return 0.6 * (0.005, *CERTAINTY_EDGES)[kind]
+
+
+__all__ = [
+    "CERTAINTIES",
+    "LONGEST_CONTEXT",
+    "ROOT",
+    "Drafter",
+    "Outcome",
+    "certainty",
+    "expected_of",
+]

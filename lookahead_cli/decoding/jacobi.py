@@ -13,16 +13,20 @@ import torch
 from torch import Tensor
 
 from lookahead_cli.decoding.draft import Draft, VerifiedStep
-from lookahead_cli.decoding.drafters.iterate import next_iterate
-from lookahead_cli.decoding.drafters.window_init import FreshSlots, WindowInit
-from lookahead_cli.decoding.drafters.window_size import WindowSize
+from lookahead_cli.decoding.iterate import next_iterate
+from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.select import SamplingSettings
+from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.decoding.window_init import FreshSlots, WindowInit
+from lookahead_cli.decoding.window_size import WindowSize
 
 NAME = "jacobi"
 
 
-class JacobiDrafter:
+class JacobiWindow:
     """Keeps the window: the guesses for the positions right after the pending token, in order."""
+
+    wants_prompt_rows = False
 
     def __init__(
         self,
@@ -39,13 +43,15 @@ class JacobiDrafter:
         self.vocab = vocab
         self.window: list[int] = []
         self.logits: Tensor | None = None
-        self.generator = torch.Generator().manual_seed(sampling.seed)
+        self.generator = torch.Generator()
 
-    def begin(self, prompt: Sequence[int], logits: Tensor | None) -> None:
-        self.logits = logits
+    def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
+        self.window = []
+        self.logits = None
+        self.generator.manual_seed(self.sampling.seed)
 
-    def draft(self, committed: Sequence[int], limit: int) -> Draft:
-        count = min(self.size.k, limit)
+    def draft(self, committed: Sequence[int], room: Room) -> Draft:
+        count = min(self.size.k, room.depth)
         missing = count - len(self.window)
         if missing > 0:
             before = self.window or committed

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import Tensor
-
 from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.decoding.strategy import Room
 
 
-class NothingDrafter:
+class Greedy:
     """Guesses nothing."""
 
-    def begin(self, prompt: Sequence[int], logits: Tensor | None) -> None:
+    wants_prompt_rows = False
+
+    def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
         pass
 
-    def draft(self, committed: Sequence[int], limit: int) -> Draft:
+    def draft(self, committed: Sequence[int], room: Room) -> Draft:
         return Draft()
 
     def observe(self, step: VerifiedStep) -> None:

@@ -1,0 +1,48 @@
+"""How many nodes a step is worth: expected tokens against the time a step of that width takes."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from itertools import pairwise
+from statistics import median
+
+WIDTHS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+"""Numbers of nodes whose step times are kept; between them time is taken to grow evenly."""
+MOST_NODES = WIDTHS[-1]
+KEPT_TIMES = 7
+"""Latest times per width: their median shrugs off a step during which the machine did something else."""
+ASSUMED_COST = 0.01
+"""Time a node is taken to add, as a part of a step without nodes, until it has been measured."""
+
+
+class StepTimes:
+    """The cost curve T(n): seconds a step with n nodes takes, measured while running."""
+
+    def __init__(self) -> None:
+        self.measured: dict[int, deque[float]] = {}
+        self.curve: list[float] = [1 + ASSUMED_COST * nodes for nodes in range(MOST_NODES + 1)]
+        """Seconds for 0 to MOST_NODES nodes; of no unit as long as nothing has been measured."""
+
+    def add(self, nodes: int, seconds: float) -> None:
+        """A step with `nodes` nodes took that long. Widths beyond the largest are not kept."""
+        if nodes > MOST_NODES:
+            return
+        width = nearest_width(nodes)
+        self.measured.setdefault(width, deque(maxlen=KEPT_TIMES)).append(seconds)
+        self.curve = self._interpolate()
+
+    def _interpolate(self) -> list[float]:
+        known = sorted((width, median(times)) for width, times in self.measured.items())
+        slope = ASSUMED_COST * known[0][1]
+        curve = [known[0][1] - slope * (known[0][0] - nodes) for nodes in range(known[0][0])]
+        for (width, seconds), (following, later) in pairwise(known):
+            rise = (later - seconds) / (following - width)
+            curve += [seconds + rise * step for step in range(following - width)]
+        width, seconds = known[-1]
+        return curve + [seconds + slope * (nodes - width) for nodes in range(width, MOST_NODES + 1)]
+
+
+def nearest_width(nodes: int) -> int:
+    """The width among WIDTHS that stands for `nodes`: the largest not above it."""
+    return WIDTHS[bisect_right(WIDTHS, nodes) - 1]

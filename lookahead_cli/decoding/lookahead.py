@@ -1,0 +1,126 @@
+"""The lookahead strategy: everything free in one tree, as large as pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lookahead_cli.decoding.budget import MOST_NODES, StepTimes
+from lookahead_cli.decoding.draft import ROOT, Draft, VerifiedStep
+from lookahead_cli.decoding.drafters import Drafter, Outcome
+from lookahead_cli.decoding.growth import Foresight, Grower
+from lookahead_cli.decoding.hit_rates import HitRates
+from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
+from lookahead_cli.decoding.noise_foresight import NoiseForesight
+from lookahead_cli.decoding.select import SamplingSettings
+from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.decoding.window_branch import WindowBranch
+
+PROBE_INTERVAL = 64
+"""Steps without a draft after which one is made all the same: the cost curve may have changed."""
+PROBE_NODES = 4
+
+
+class Lookahead:
+    """Grows a tree from what all drafters know, verifies as much of it as its cost is worth, and learns from it.
+
+    One object may serve many generations: what it learned stays.
+    """
+
+    wants_prompt_rows = True
+
+    def __init__(
+        self,
+        drafters: Sequence[Drafter],
+        rates: HitRates,
+        sampling: SamplingSettings,
+        vocab: int,
+        *,
+        nodes: int | None,
+        window: WindowBranch | None = None,
+    ) -> None:
+        self.drafters = drafters
+        self.rates = rates
+        self.nodes = nodes
+        """Most nodes of a draft; None: as many as pay."""
+        self.window = window
+        self.times = StepTimes()
+        self.foresight: Foresight = NoiseForesight(sampling, vocab) if sampling.temperature else as_expected
+        self.grower: Grower | None = None
+        self.idle_steps = 0
+
+    def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
+        self.grower = None
+        for drafter in self.drafters:
+            drafter.begin(prompt, likely)
+        if self.window is not None:
+            self.window.begin(prompt)
+
+    def draft(self, committed: Sequence[int], room: Room) -> Draft:
+        self.grower = None
+        if room.depth < 1:
+            return Draft()
+        most = MOST_NODES if self.nodes is None else self.nodes
+        extra = self.window.nodes if self.window is not None else 0
+        branching = room.branching(most + extra)
+        if isinstance(self.foresight, NoiseForesight):
+            self.foresight.position = len(committed)
+        grower = self.grower = Grower(
+            self.drafters, self.rates, committed,
+            most_depth=room.depth, branching=branching, foresight=self.foresight,
+        )  # fmt: skip
+        if self.nodes is None:
+            tree = grower.tree.first(self._grow_while_it_pays(grower))
+        else:
+            tree = grower.tree
+            while grower.queue and len(tree) < self.nodes:
+                grower.grow()
+        if self.window is not None and branching:
+            self.window.add_to(tree, room.depth)
+        return tree.draft()
+
+    def _grow_while_it_pays(self, grower: Grower) -> int:
+        """Grow the tree beyond the best size and return that size: the one with most expected tokens per second."""
+        curve = self.times.curve
+        tokens = 1.0
+        best, best_rate = 0, tokens / curve[0]
+        while grower.queue and len(grower.tree) < MOST_NODES:
+            nodes = len(grower.tree)
+            # However many nodes are added, none of them promises more than the next.
+            if all((tokens + more * grower.promise) / curve[nodes + more] <= best_rate for more in steps_from(nodes)):
+                break
+            tokens += grower.promise
+            grower.grow()
+            if tokens / curve[nodes + 1] > best_rate:
+                best, best_rate = nodes + 1, tokens / curve[nodes + 1]
+        self.idle_steps = 0 if best else self.idle_steps + 1
+        if self.idle_steps == PROBE_INTERVAL:
+            self.idle_steps = 0
+            return min(PROBE_NODES, len(grower.tree))
+        return best
+
+    def observe(self, step: VerifiedStep) -> None:
+        self.times.add(len(step.draft), step.seconds)
+        outcome = Outcome(step.committed, step.position, step.draft, step.path, likely_tokens(step.logits), step.logits)
+        if self.grower is not None:
+            for node, token in zip((ROOT, *step.path), step.committed[step.position :], strict=True):
+                assessment = self.grower.assessments.get(node)
+                if assessment is not None:
+                    self.rates.learn(assessment, token)
+        for drafter in self.drafters:
+            drafter.learn(outcome)
+        if self.window is not None:
+            self.window.learn(outcome)
+
+
+def as_expected(probabilities: dict[int, float], depth: int) -> dict[int, float]:
+    """Greedy decoding: nothing is known beforehand about how the choice will be made."""
+    return probabilities
+
+
+def steps_from(nodes: int) -> list[int]:
+    """Numbers of nodes to look ahead by, doubling, up to the largest tree."""
+    steps, step = [], 1
+    while nodes + step <= MOST_NODES:
+        steps.append(step)
+        step *= 2
+    return steps

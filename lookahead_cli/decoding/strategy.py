@@ -1,0 +1,37 @@
+"""What the loop asks of a strategy: a draft before each step, and to learn from the step after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.likely import LikelyTokens
+
+
+@dataclass(frozen=True)
+class Room:
+    """How large the next draft may be."""
+
+    depth: int
+    """Guesses one after the other: the bonus token must still be allowed behind them."""
+    branching: Callable[[int], bool]
+    """Whether a draft of so many nodes may branch; else it has to be a chain."""
+
+
+class Strategy(Protocol):
+    """Drafts for one generation after the other."""
+
+    wants_prompt_rows: bool
+    """Whether it has a use for what the model finds likely inside the prompt, which costs time to work out."""
+
+    def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
+        """The prompt has been processed. `likely` has a row for each of its tokens but the last, if it was wanted;
+        None too for a prompt of one token."""
+
+    def draft(self, committed: Sequence[int], room: Room) -> Draft:
+        """Guesses for the tokens after `committed`."""
+
+    def observe(self, step: VerifiedStep) -> None:
+        """Learn from a finished step. Not called after the last one."""

@@ -1,0 +1,75 @@
+"""Starting a rehearsal where nobody waits for it: a process of its own, at the lowest priority."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lookahead_cli.knowledge.rehearsal import CONVERSATIONS
+from lookahead_cli.knowledge.table import load_table, table_file
+
+MOST_PARAMETERS = 2_000_000_000
+"""A larger model would keep a processor busy for hours."""
+MOST_ATTEMPTS = 5
+"""A rehearsal that never gets to its end is not tried for ever."""
+LOCK = "rehearsal.lock"
+ATTEMPTS = "rehearsal-attempts.json"
+
+
+def start_rehearsal(model: Path, folder: Path, vocab: int, parameters: int) -> bool:
+    """Start one for the model in the folder `model` if there is anything left to do; says whether it did.
+
+    `folder` is the model's knowledge folder. Never raises: it is a luxury.
+    """
+    if parameters > MOST_PARAMETERS:
+        return False
+    try:
+        table = load_table(table_file(folder), vocab)
+        if table is not None and table.conversations >= CONVERSATIONS:
+            return False
+        folder.mkdir(parents=True, exist_ok=True)
+        if is_running(folder) or count_attempt(folder) > MOST_ATTEMPTS:
+            return False
+        subprocess.Popen(
+            [sys.executable, "-m", "lookahead_cli.knowledge", str(model), str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": threads()},
+            creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0),
+        )
+    except OSError:
+        return False
+    return True
+
+
+def threads() -> str:
+    """One core stays free for whoever works."""
+    return str(max(1, (os.cpu_count() or 1) - 1))
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a rehearsal for this model is under way."""
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+def count_attempt(folder: Path) -> int:
+    """Note that a rehearsal is started; the number of this attempt. Raises OSError."""
+    file = folder / ATTEMPTS
+    try:
+        attempts = int(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        attempts = 0
+    file.write_text(json.dumps(attempts + 1), encoding="utf-8")
+    return attempts + 1

@@ -1,0 +1,71 @@
+"""Where what is known about a model is kept between runs: a folder per model in the cache folder.
+
+Only what is derived from the model alone, and numbers: nothing of any prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
+from lookahead_cli.knowledge.table import load_table, table_file
+from lookahead_cli.models.cache import cache_folder
+
+SHIPPED_RATES = Path(__file__).with_name("starting_rates.json")
+"""Rates and weights learned on Spec-Bench prompts with SmolLM2-135M: a start, for any model."""
+RATES_FORMAT = 1
+"""Part of the file's name: raise it when kinds change their meaning, and old rates are learned anew."""
+
+
+def knowledge_folder(model: Path) -> Path:
+    """The folder for the model in the folder `model`; it need not exist yet.
+
+    A model is told by the sizes and times of its files: another one at the same place starts from nothing.
+    """
+    files = sorted(file for file in model.iterdir() if file.suffix in (".json", ".safetensors", ".bin"))
+    marks = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    digest = hashlib.sha256(repr((str(model.resolve()), marks)).encode()).hexdigest()
+    return cache_folder() / "knowledge" / digest[:16]
+
+
+def known_beforehand(folder: Path, vocab: int, sampled: bool) -> PriorKnowledge:
+    """What a process that has just started knows: this model's table, and hit rates of earlier runs or, the first
+    time, those the tool ships with."""
+    rates = read_rates(rates_file(folder, sampled)) or read_rates(SHIPPED_RATES)
+    return PriorKnowledge(load_table(table_file(folder), vocab), rates)
+
+
+def rates_file(folder: Path, sampled: bool) -> Path:
+    """Hit rates differ between greedy decoding and sampling."""
+    return folder / f"hit-rates-{'sampled' if sampled else 'greedy'}-v{RATES_FORMAT}.json"
+
+
+def read_rates(file: Path) -> dict[str, Any] | None:
+    """What `write_rates` wrote; None if there is nothing readable."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def write_rates(file: Path, rates: Mapping[str, Mapping[str, Any]]) -> None:
+    """Store rates, completely or not at all, beside those of drafters that were not at work this time.
+
+    Raises:
+        OSError: the folder cannot be written to.
+    """
+    old = read_rates(file) or {}
+    merged = {part: {**old.get(part, {}), **numbers} for part, numbers in rates.items()}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(json.dumps(merged, separators=(",", ":")), encoding="utf-8")
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
