@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from lookahead_cli import __version__
+from lookahead_cli.commands.bench import bench
 from lookahead_cli.commands.generate import generate
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(generate)
+app.command()(bench)
 
 
 def _print_version(wanted: bool) -> None:

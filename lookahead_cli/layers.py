@@ -124,6 +124,24 @@ def load_settings(profile: str | None = None, **values: Any) -> Settings:
     return resolve(profile, {(key, (homes[key], key)): value for key, value in values.items()}).settings
 
 
+def with_values(settings: Settings, typed: Mapping[str, str], origin: str) -> Settings:
+    """`settings` with keys of [decoding] replaced by values as they were typed.
+
+    Raises:
+        ProfileError: something is not allowed; `origin` is what the message calls the place.
+    """
+    values = settings.model_dump()
+    origins = {}
+    for key, text in typed.items():
+        _check_known("decoding", key, origin)
+        values["decoding"][key] = parse_text("decoding", key, text)
+        origins["decoding", key] = origin
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise _complaint(error, values, origins) from None
+
+
 def parse_text(section: str, key: str, text: str) -> Any:
     """A value that was typed: a number or truth value where it reads as one and the key takes more than text."""
     if SECTIONS[section].model_fields[key].annotation in (str, list[str]) or key == "stop":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -82,6 +82,8 @@ class Session:
     """Folder with what is kept about this model between runs."""
     strategy: Strategy | None = None
     """Of the latest generation; with `across_prompts` it serves the next one too."""
+    keeps_hit_rates: bool = True
+    """Whether what is learned about kinds of guesses is stored for later processes."""
     latest: object = None
     """Stands for the generation that has the KV cache."""
 
@@ -116,9 +118,18 @@ class Session:
             self.strategy = STRATEGIES[decoding.strategy](decoding, sampling, self.runner.vocab, known)
         return self.strategy
 
+    def with_decoding(self, decoding: DecodingSettings) -> Session:
+        """Another session with the same model, for measuring: it stores nothing. One generation of both at a time.
+
+        Raises:
+            ProfileError: a setting does not fit the model.
+        """
+        settings = settle(self.settings.model_copy(update={"decoding": decoding}), self.loaded, self.runner)
+        return replace(self, settings=settings, strategy=None, keeps_hit_rates=False)
+
     def keep_hit_rates(self) -> None:
         """Store how often guesses of each kind were right, for the next process: numbers, nothing of any text."""
-        if isinstance(self.strategy, Lookahead):
+        if self.keeps_hit_rates and isinstance(self.strategy, Lookahead):
             file = rates_file(self.knowledge, sampled=self.settings.decoding.temperature > 0)
             with suppress(OSError):  # a cache that cannot be written to costs a little speed, nothing else
                 write_rates(file, self.strategy.rates.export())

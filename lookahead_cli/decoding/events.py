@@ -27,6 +27,8 @@ class StepEvent:
     """Draft tokens verified in this step, by drafter."""
     seconds: float
     """Wall time of the step: drafting, forward pass, selecting and bookkeeping."""
+    forward_seconds: float = 0.0
+    """Of these, inside the model."""
     finish_reason: FinishReason | None = None
     """Set on the last event only."""
 

@@ -95,6 +95,8 @@ class Lookahead:
         self.idle_steps = 0 if best else self.idle_steps + 1
         if self.idle_steps == PROBE_INTERVAL:
             self.idle_steps = 0
+            while grower.queue and len(grower.tree) < PROBE_NODES:
+                grower.grow()
             return min(PROBE_NODES, len(grower.tree))
         return best
 

@@ -34,6 +34,7 @@ def decode(
         draft = strategy.draft(committed, Room(ending.remaining - 1, runner.branching))
         drafted_at = perf_counter()
         logits = runner.step(committed[-1], draft.tokens, draft.parents)  # (1 + len(draft), vocab)
+        forward_seconds = perf_counter() - drafted_at
         path = accept(draft, logits, selector, committed)
         runner.commit(path)
         verified_at = perf_counter()
@@ -47,6 +48,7 @@ def decode(
             texts=texts,
             drafted_by=draft.count_by_drafter,
             seconds=perf_counter() - started,
+            forward_seconds=forward_seconds,
             finish_reason=finish_reason,
         )
 

@@ -28,6 +28,8 @@ class Statistics:
     """By provenance, in the order they first drafted."""
     prefill_seconds: float = 0.0
     decode_seconds: float = 0.0
+    forward_seconds: float = 0.0
+    """Of the decoding, inside the model."""
     time_to_first_token: float | None = None
     """From the start of the prompt's processing to the end of the first step; None while there is no token."""
 
@@ -44,6 +46,7 @@ class Statistics:
             if drafter != MODEL:
                 self.drafters[drafter].accepted += 1
         self.decode_seconds += event.seconds
+        self.forward_seconds += event.forward_seconds
         if self.time_to_first_token is None:
             self.time_to_first_token = self.prefill_seconds + event.seconds
 

@@ -49,6 +49,7 @@ def json_object(generation: Generation, settings: Settings, cut_short: CutShort 
             "drafters": {name: asdict(counts) for name, counts in statistics.drafters.items()},
             "prefill_seconds": statistics.prefill_seconds,
             "decode_seconds": statistics.decode_seconds,
+            "forward_seconds": statistics.forward_seconds,
             "tokens_per_second": statistics.tokens_per_second,
             "time_to_first_token": statistics.time_to_first_token,
         },
@@ -59,6 +60,7 @@ def json_object(generation: Generation, settings: Settings, cut_short: CutShort 
                 "drafted": step.drafted,
                 "drafted_by": dict(step.drafted_by),
                 "seconds": step.seconds,
+                "forward_seconds": step.forward_seconds,
             }
             for step in generation.steps
         ],

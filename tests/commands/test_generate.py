@@ -57,8 +57,12 @@ def test_json_is_one_object_whose_parts_agree(parrot: Lookahead) -> None:
     assert set(stats) == {
         "tokens", "steps", "tokens_per_step", "drafted", "accepted", "acceptance_rate", "prefill_seconds",
         "decode_seconds", "tokens_per_second", "time_to_first_token", "drafters",
+        "forward_seconds",
     }  # fmt: skip
-    assert all(set(step) == {"token_ids", "provenance", "drafted", "drafted_by", "seconds"} for step in steps)
+    assert all(
+        set(step) == {"token_ids", "provenance", "drafted", "drafted_by", "seconds", "forward_seconds"}
+        for step in steps
+    )
     assert [token for step in steps for token in step["token_ids"]] == result["token_ids"]
     assert stats["tokens"] == len(result["token_ids"])
     assert stats["steps"] == len(steps)

@@ -14,12 +14,11 @@ def drafts(draw: st.DrawFn, vocab: int, most_nodes: int = 12) -> Draft:
     tokens: list[int] = []
     parents: list[int] = []
     taken: set[tuple[int, int]] = set()
-    for node in range(count):
-        parent = draw(st.integers(ROOT, node - 1))
+    for _ in range(count):
+        parent = draw(st.integers(ROOT, len(tokens) - 1))
         token = draw(st.integers(0, vocab - 1))
-        while (parent, token) in taken:
-            token = (token + 1) % vocab
-        taken.add((parent, token))
-        tokens.append(token)
-        parents.append(parent)
-    return Draft(tuple(tokens), tuple(parents), ("test",) * count)
+        if (parent, token) not in taken:
+            taken.add((parent, token))
+            tokens.append(token)
+            parents.append(parent)
+    return Draft(tuple(tokens), tuple(parents), ("test",) * len(tokens))

@@ -1,0 +1,134 @@
+"""Measuring strategies against each other: the same prompts, the same weights, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lookahead_cli.bench.prompts import BenchPrompt
+from lookahead_cli.decoding.strategies import STRATEGIES
+from lookahead_cli.errors import ProfileError
+from lookahead_cli.layers import with_values
+from lookahead_cli.profile import Settings, nearest
+from lookahead_cli.session import Generation, Session
+
+
+@dataclass
+class Tally:
+    """Sums over prompts. Seconds of wall time."""
+
+    prompts: int = 0
+    tokens: int = 0
+    steps: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    seconds: float = 0.0
+    """Of decoding, prompt processing left out."""
+    forward_seconds: float = 0.0
+    """Of these, inside the model."""
+    same: int = 0
+    """Prompts with exactly the tokens of the first contestant."""
+
+    def add(self, generation: Generation, same: bool) -> None:
+        statistics = generation.statistics
+        self.prompts += 1
+        self.tokens += statistics.tokens
+        self.steps += statistics.steps
+        self.drafted += statistics.drafted
+        self.accepted += statistics.accepted
+        self.seconds += statistics.decode_seconds
+        self.forward_seconds += statistics.forward_seconds
+        self.same += same
+
+    @property
+    def tokens_per_step(self) -> float:
+        return self.tokens / self.steps if self.steps else 0.0
+
+    @property
+    def drafted_per_step(self) -> float:
+        return self.drafted / self.steps if self.steps else 0.0
+
+    @property
+    def acceptance_rate(self) -> float | None:
+        return self.accepted / self.drafted if self.drafted else None
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.seconds if self.seconds else 0.0
+
+    @property
+    def overhead(self) -> float:
+        """Part of a step's time spent outside the model: drafting, selecting, learning, detokenising."""
+        return 1 - self.forward_seconds / self.seconds if self.seconds else 0.0
+
+
+@dataclass
+class Contestant:
+    """A strategy with its settings, and what it achieved."""
+
+    name: str
+    session: Session
+    overall: Tally = field(default_factory=Tally)
+    categories: dict[str, Tally] = field(default_factory=dict)
+
+
+def contestant_settings(name: str, settings: Settings) -> Settings:
+    """`settings` with a strategy, and perhaps other keys: "lookahead", "jacobi:k=4", "lookahead:k=16,drafters=copies".
+
+    Names of drafters are joined with "+".
+
+    Raises:
+        ProfileError: something in it is not allowed.
+    """
+    strategy, _, rest = name.partition(":")
+    if strategy not in STRATEGIES:
+        raise ProfileError(
+            f'option --with: "{strategy}" is no strategy{nearest(strategy, STRATEGIES)}; '
+            f"there are {', '.join(STRATEGIES)}"
+        )
+    values = {"strategy": strategy}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ProfileError(f'option --with {name}: "{part}" is no setting; write it as key=value')
+        values[key.strip()] = value.strip().replace("+", ",")
+    return with_values(settings, values, f"option --with {name}")
+
+
+def enter(session: Session, names: Sequence[str], settings: Settings) -> list[Contestant]:
+    """Contestants that share the model of `session`. `settings` are those that were asked for.
+
+    Raises:
+        ProfileError: a name or a setting is not allowed.
+    """
+    return [Contestant(name, session.with_decoding(contestant_settings(name, settings).decoding)) for name in names]
+
+
+def compete(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], *, fresh: bool) -> Iterator[int]:
+    """Decode every prompt with every contestant in turn; yields the number of prompts done.
+
+    With `fresh` a contestant starts each prompt with what a new process knows, otherwise with all it has learned.
+    """
+    for done, prompt in enumerate(prompts, start=1):
+        expected: list[int] | None = None
+        for contestant in contestants:
+            if fresh:
+                contestant.session.strategy = None
+            generation = contestant.session.generate(prompt.text)
+            for _ in generation:
+                pass
+            expected = generation.token_ids if expected is None else expected
+            same = generation.token_ids == expected
+            for tally in (contestant.overall, contestant.categories.setdefault(prompt.category, Tally())):
+                tally.add(generation, same)
+        yield done
+
+
+def warm_up(contestants: Sequence[Contestant], prompt: BenchPrompt, tokens: int) -> None:
+    """A few tokens with each contestant, not counted: first passes are slower than all others."""
+    for contestant in contestants:
+        session = contestant.session
+        decoding = session.settings.decoding
+        short = session.with_decoding(decoding.model_copy(update={"max_new_tokens": tokens}))
+        for _ in short.generate(prompt.text):
+            pass

@@ -1,0 +1,64 @@
+"""Prompts to measure with: plain lines, or JSON lines with a prompt and perhaps a category."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lookahead_cli.errors import PromptError
+
+NO_CATEGORY = "all"
+
+
+@dataclass(frozen=True)
+class BenchPrompt:
+    """One prompt and the group it is counted with."""
+
+    text: str
+    category: str
+
+
+def read_bench_prompts(file: Path) -> list[BenchPrompt]:
+    """The prompts in `file`. A name that ends in .jsonl: an object a line, with `prompt` or `turns` (as in Spec-Bench,
+    the first one counts) and perhaps `category`. Any other: a prompt a line; empty lines are left out.
+
+    Raises:
+        PromptError: the file cannot be read, or holds no prompt, or a line of it none.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise PromptError(f"{file} is not UTF-8 text") from None
+    except OSError as error:
+        raise PromptError(f"{file} cannot be read: {error.strerror or error}") from None
+    numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    if not numbered:
+        raise PromptError(f"{file} holds no prompts: put one on each line")
+    if file.suffix.lower() != ".jsonl":
+        return [BenchPrompt(line, NO_CATEGORY) for _, line in numbered]
+    return [_record(line, f"{file}, line {number}") for number, line in numbered]
+
+
+def _record(line: str, place: str) -> BenchPrompt:
+    try:
+        record: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        raise PromptError(f"{place}: not JSON") from None
+    fields = record if isinstance(record, dict) else {}
+    turns = fields.get("turns")
+    text = fields.get("prompt", turns[0] if isinstance(turns, list) and turns else None)
+    if not isinstance(text, str) or not text:
+        raise PromptError(f'{place}: no prompt; give "prompt": "..." or "turns": ["..."]')
+    return BenchPrompt(text, str(fields.get("category", NO_CATEGORY)))
+
+
+def spread(prompts: list[BenchPrompt], limit: int) -> list[BenchPrompt]:
+    """At most `limit` prompts, as evenly from all categories as they allow, in the order of the file."""
+    rounds: dict[str, int] = {}
+    ranked = []
+    for place, prompt in enumerate(prompts):
+        rounds[prompt.category] = rounds.get(prompt.category, 0) + 1
+        ranked.append((rounds[prompt.category], place))
+    return [prompts[place] for place in sorted(place for _, place in sorted(ranked)[:limit])]

@@ -1,0 +1,107 @@
+"""`lookahead bench`: strategies measured against each other on a file of prompts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lookahead_cli.commands import options
+from lookahead_cli.commands.interrupts import interrupts_kept
+from lookahead_cli.commands.output import writing_output
+from lookahead_cli.errors import Interrupted
+
+if TYPE_CHECKING:
+    from lookahead_cli.bench.contest import Contestant
+    from lookahead_cli.render.terminal import ColorSetting
+
+DEFAULT_CONTESTANTS = ["greedy", "lookahead"]
+WARM_UP_TOKENS = 8
+WIDTH_IN_PIPE = 120
+
+
+def bench(
+    context: typer.Context,
+    prompts: Annotated[
+        Path, typer.Option("--prompts", metavar="FILE", help="A prompt a line, or JSONL with prompt or turns.")
+    ],
+    contestants: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="NAME[:KEY=VALUE,...]", help="A strategy with settings (repeat for more)."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Use N prompts, spread over all categories.")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start each prompt with what a new process knows, not with all learned.")
+    ] = False,
+    profile: options.Profile = None,
+    model: options.Model = None,
+    dtype: options.Dtype = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
+    temperature: options.Temperature = None,
+    seed: options.Seed = None,
+    max_new_tokens: options.MaxNewTokens = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Measure strategies on a file of prompts: tokens per step, speed, and whether the tokens are the same.
+
+    Every prompt is decoded with every strategy in turn, by default with greedy and lookahead; ratios are to the first.
+    Example: lookahead bench --prompts prompts.txt --with greedy --with lookahead:k=16 --with jacobi:k=4
+    """
+    settings = options.resolve_options(context.params).settings
+    from lookahead_cli.bench.prompts import read_bench_prompts, spread
+    from lookahead_cli.render.progress import ProgressStatus
+    from lookahead_cli.render.terminal import console
+
+    chosen = read_bench_prompts(prompts)
+    chosen = chosen if limit is None else spread(chosen, limit)
+    notes = console("stderr", settings.display.color)
+    with ProgressStatus(notes) as progress:
+        with interrupts_kept():
+            progress("loading torch and transformers")
+            from lookahead_cli.bench.contest import compete, contestant_settings, enter, warm_up
+            from lookahead_cli.session import open_session
+
+            names = contestants or DEFAULT_CONTESTANTS
+            for name in names:
+                contestant_settings(name, settings)  # before minutes are spent on loading
+            session = open_session(settings, progress)
+            entered = enter(session, names, settings)
+            progress("warming up")
+            warm_up(entered, chosen[0], WARM_UP_TOKENS)
+        interrupted, done = False, 0
+        try:
+            for done in compete(entered, chosen, fresh=fresh):
+                so_far = ", ".join(f"{each.name} {each.overall.tokens_per_step:.2f}" for each in entered)
+                progress(f"{done} of {len(chosen)} prompts; tokens per step: {so_far}", done / len(chosen))
+        except KeyboardInterrupt:
+            interrupted = True
+    with suppress(OSError):
+        if interrupted:
+            notes.print(f"note: interrupted, this is what {done} of {len(chosen)} prompts came to", style="yellow")
+    if done:
+        with writing_output():
+            show(entered, as_json, settings.display.color)
+    return Interrupted.exit_code if interrupted else 0
+
+
+def show(entered: list[Contestant], as_json: bool, color: ColorSetting) -> None:
+    """Tables on a terminal and in a pipe, or one JSON object."""
+    from lookahead_cli.render.bench_table import bench_object, category_table, overall_table
+    from lookahead_cli.render.terminal import console
+
+    if as_json:
+        print(json.dumps(bench_object(entered)), file=sys.stdout, flush=True)
+        return
+    output = console("stdout", color)
+    if not output.is_terminal:
+        output.width = WIDTH_IN_PIPE
+    output.print(overall_table(entered))
+    if len(entered[0].categories) > 1:
+        output.print(category_table(entered))

@@ -1,0 +1,86 @@
+"""What a contest came to, as tables or as one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from lookahead_cli.bench.contest import Contestant, Tally
+
+
+def overall_table(contestants: Sequence[Contestant]) -> Table:
+    """A line for each contestant; ratios are to the first one."""
+    table = Table(title=f"{contestants[0].overall.prompts} prompts", title_justify="left")
+    table.add_column("strategy", overflow="fold")
+    for heading in ("tokens/step", "drafted/step", "accepted", "tokens/s", "speed", "overhead", "same tokens"):
+        table.add_column(heading, justify="right")
+    first = contestants[0].overall
+    for contestant in contestants:
+        tally = contestant.overall
+        rate = tally.acceptance_rate
+        table.add_row(
+            contestant.name,
+            f"{tally.tokens_per_step:.2f}",
+            f"{tally.drafted_per_step:.1f}",
+            "" if rate is None else f"{rate:.1%}",
+            f"{tally.tokens_per_second:.1f}",
+            f"{speed_ratio(tally, first):.2f}x",
+            f"{tally.overhead:.1%}",
+            f"{tally.same}/{tally.prompts}",
+        )
+    return table
+
+
+def category_table(contestants: Sequence[Contestant]) -> Table:
+    """Tokens per step: a line for each category, a column for each contestant."""
+    table = Table(title="tokens per step", title_justify="left")
+    table.add_column("category")
+    for contestant in contestants:
+        table.add_column(contestant.name, justify="right", overflow="fold")
+    for category in contestants[0].categories:
+        numbers = [contestant.categories[category].tokens_per_step for contestant in contestants]
+        table.add_row(category, *(f"{number:.2f}" for number in numbers))
+    return table
+
+
+def bench_object(contestants: Sequence[Contestant]) -> dict[str, Any]:
+    """The same as plain dicts, lists and numbers; seconds of wall time."""
+    first = contestants[0].overall
+    return {
+        "strategies": [
+            {
+                "name": contestant.name,
+                **numbers(contestant.overall, first),
+                "categories": {
+                    category: numbers(tally, contestants[0].categories[category])
+                    for category, tally in contestant.categories.items()
+                },
+            }
+            for contestant in contestants
+        ]
+    }
+
+
+def numbers(tally: Tally, first: Tally) -> dict[str, Any]:
+    """All that is known of a contestant, overall or in one category."""
+    return {
+        "prompts": tally.prompts,
+        "tokens": tally.tokens,
+        "steps": tally.steps,
+        "tokens_per_step": tally.tokens_per_step,
+        "drafted_per_step": tally.drafted_per_step,
+        "acceptance_rate": tally.acceptance_rate,
+        "decode_seconds": tally.seconds,
+        "tokens_per_second": tally.tokens_per_second,
+        "speed": speed_ratio(tally, first),
+        "overhead": tally.overhead,
+        "same_tokens": tally.same,
+    }
+
+
+def speed_ratio(tally: Tally, first: Tally) -> float:
+    """Tokens per second over those of the first contestant."""
+    return tally.tokens_per_second / first.tokens_per_second if first.tokens_per_second else 0.0

@@ -1,0 +1,79 @@
+"""The number of nodes follows from what is expected and what a step costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from lookahead_cli.decoding.budget import MOST_NODES, WIDTHS, StepTimes, nearest_width
+from lookahead_cli.decoding.hit_rates import HitRates
+from lookahead_cli.decoding.lookahead import PROBE_INTERVAL, PROBE_NODES, Lookahead
+from lookahead_cli.decoding.select import SamplingSettings
+from lookahead_cli.decoding.strategy import Room
+from tests.decoding.test_hit_rates import Fixed
+
+ROOM = Room(50, branching=lambda nodes: True)
+
+
+def test_times_between_two_widths_grow_evenly() -> None:
+    times = StepTimes()
+    times.add(0, 1.0)
+    times.add(8, 3.0)
+    assert times.curve[:9] == pytest.approx([1.0 + 0.25 * nodes for nodes in range(9)])
+    assert len(times.curve) == MOST_NODES + 1
+    assert times.curve == sorted(times.curve)
+
+
+def test_one_slow_step_does_not_change_the_curve() -> None:
+    times = StepTimes()
+    for seconds in (1.0, 1.0, 90.0, 1.0):
+        times.add(4, seconds)
+    assert times.curve[4] == pytest.approx(1.0)
+
+
+def test_every_number_of_nodes_has_a_width() -> None:
+    assert [nearest_width(nodes) for nodes in (0, 5, 16, 63, 64)] == [0, 4, 16, 48, 64]
+    assert all(nearest_width(width) == width for width in WIDTHS)
+
+
+def strategy(kind: int, cost: float, nodes: int | None = None) -> Lookahead:
+    """Guesses of one kind, which are right (kind + 0.5) times in ten; each node adds `cost` to a step."""
+    drafters = [Fixed("a", {1: kind})]
+    made = Lookahead(drafters, HitRates(drafters), SamplingSettings(), 10, nodes=nodes)
+    made.begin([1, 2], None)
+    for width in WIDTHS:
+        made.times.add(width, 1.0 + cost * width)
+    return made
+
+
+def test_free_nodes_are_all_taken_and_dear_ones_none() -> None:
+    assert len(strategy(9, cost=0.0).draft([1, 2], ROOM)) > 20
+    assert len(strategy(9, cost=2.0).draft([1, 2], ROOM)) == 0
+    assert len(strategy(0, cost=0.2).draft([1, 2], ROOM)) == 0
+
+
+def test_the_number_of_nodes_is_the_one_with_most_expected_tokens_per_second() -> None:
+    made = strategy(8, cost=0.1)
+    draft = made.draft([1, 2], ROOM)
+    rate = made.rates.assess([None])
+    assert rate is not None
+    hit = rate.probabilities[1]
+    expected = [sum(hit**depth for depth in range(nodes + 1)) / (1 + 0.1 * nodes) for nodes in range(40)]
+    assert len(draft) == expected.index(max(expected))
+
+
+def test_a_fixed_number_is_taken_whatever_it_costs() -> None:
+    assert len(strategy(9, cost=5.0, nodes=7).draft([1, 2], ROOM)) == 7
+
+
+def test_when_nothing_pays_it_probes_rarely() -> None:
+    made = strategy(2, cost=2.0)
+    sizes = [len(made.draft([1, 2], ROOM)) for _ in range(2 * PROBE_INTERVAL)]
+    assert sum(size > 0 for size in sizes) == 2
+    assert max(sizes) <= PROBE_NODES
+
+
+def test_never_deeper_than_the_tokens_still_allowed() -> None:
+    made = strategy(9, cost=0.0)
+    for depth in (0, 1, 3):
+        draft = made.draft([1, 2], Room(depth, branching=lambda nodes: True))
+        assert max((len(draft.path_to(node)) for node in range(len(draft))), default=0) <= depth

@@ -1,0 +1,109 @@
+"""Trees grow best guess first, hold no guess twice, and stay within what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookahead_cli.decoding.draft import ROOT
+from lookahead_cli.decoding.drafters import Outcome
+from lookahead_cli.decoding.growth import Grower, Tree
+from lookahead_cli.decoding.hit_rates import HitRates
+from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.decoding.lookahead import as_expected
+
+KINDS = 10
+
+
+class Scripted:
+    """A drafter whose guesses are a function of the tokens before: kind 9 is right nine times in ten."""
+
+    name = "scripted"
+
+    def __init__(self, salt: int, vocab: int = 6, most: int = 3) -> None:
+        self.key = self.name = f"scripted-{salt}"
+        self.salt, self.vocab, self.most = salt, vocab, most
+
+    def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
+        pass
+
+    def root(self, committed: Sequence[int]) -> tuple[int, ...]:
+        return tuple(committed)
+
+    def follow(self, state: tuple[int, ...], token: int) -> tuple[int, ...]:
+        return (*state, token)
+
+    def guesses(self, state: tuple[int, ...]) -> Mapping[int, int]:
+        count = hash((self.salt, state)) % (self.most + 1)
+        return {
+            hash((self.salt, state, place, "token")) % self.vocab: hash((self.salt, state, place)) % KINDS
+            for place in range(count)
+        }
+
+    def expected(self, kind: int) -> float:
+        return (kind + 0.5) / KINDS
+
+    def learn(self, outcome: Outcome) -> None:
+        pass
+
+
+def grown(nodes: int, salts: Sequence[int], *, depth: int = 8, branching: bool = True) -> tuple[Tree, Grower]:
+    drafters = [Scripted(salt) for salt in salts]
+    grower = Grower(drafters, HitRates(drafters), [1, 2], most_depth=depth, branching=branching, foresight=as_expected)
+    while grower.queue and len(grower.tree) < nodes:
+        grower.grow()
+    return grower.tree, grower
+
+
+trees = {
+    "nodes": st.integers(0, 40),
+    "salts": st.lists(st.integers(0, 10**6), min_size=1, max_size=3, unique=True),
+    "depth": st.integers(1, 6),
+}
+
+
+@given(**trees)
+def test_a_tree_is_a_trie_within_budget_and_depth_best_guess_first(nodes: int, salts: list[int], depth: int) -> None:
+    tree, _ = grown(nodes, salts, depth=depth)
+    draft = tree.draft()
+    assert len(draft) <= nodes
+    edges = list(zip(draft.parents, draft.tokens, strict=True))
+    assert len(set(edges)) == len(edges), "a prefix stands twice in the tree"
+    assert all(ROOT <= parent < node for node, parent in enumerate(draft.parents))
+    assert all(len(draft.path_to(node)) <= depth for node in range(len(draft)))
+    assert tree.promise == sorted(tree.promise, reverse=True)
+    assert set(draft.provenance) <= {f"scripted-{salt}" for salt in salts}
+
+
+@given(**trees)
+def test_without_branching_the_best_chain_is_grown(nodes: int, salts: list[int], depth: int) -> None:
+    tree, _ = grown(nodes, salts, depth=depth, branching=False)
+    assert tree.parents == list(range(ROOT, len(tree) - 1))
+    whole, _ = grown(1, salts, depth=depth)
+    assert tree.tokens[:1] == whole.tokens[: min(1, nodes)]
+
+
+@given(**trees)
+def test_the_promise_of_a_node_is_the_product_along_its_path(nodes: int, salts: list[int], depth: int) -> None:
+    tree, grower = grown(nodes, salts, depth=depth)
+    for node, (parent, token) in enumerate(zip(tree.parents, tree.tokens, strict=True)):
+        before = 1.0 if parent == ROOT else tree.promise[parent]
+        assert tree.promise[node] == pytest.approx(before * grower.assessments[parent].probabilities[token])
+
+
+def test_what_is_there_is_not_added_twice() -> None:
+    tree = Tree()
+    first = tree.add(ROOT, 5, "a")
+    assert tree.add(ROOT, 5, "b") == first
+    assert tree.add(first, 5, "b") != first
+    assert tree.draft().provenance == ("a", "b")
+
+
+@given(count=st.integers(0, 30), salts=trees["salts"])
+def test_the_first_nodes_of_a_tree_are_the_tree_of_that_size(count: int, salts: list[int]) -> None:
+    large, _ = grown(30, salts)
+    small, _ = grown(count, salts)
+    assert large.first(min(count, len(large))).draft() == small.draft()
