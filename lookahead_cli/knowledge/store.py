@@ -18,6 +18,8 @@ from lookahead_cli.models.cache import cache_folder
 
 SHIPPED_RATES = Path(__file__).with_name("starting_rates.json")
 """Rates and weights learned on Spec-Bench prompts with SmolLM2-135M: a start, for any model."""
+PARTS = ("rates", "silent", "weights")
+"""What `HitRates.export` gives."""
 RATES_FORMAT = 1
 """Part of the file's name: raise it when kinds change their meaning, and old rates are learned anew."""
 
@@ -51,7 +53,8 @@ def read_rates(file: Path) -> dict[str, Any] | None:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return content if isinstance(content, dict) else None
+    whole = isinstance(content, dict) and all(isinstance(content.get(part), dict) for part in PARTS)
+    return content if whole else None
 
 
 def write_rates(file: Path, rates: Mapping[str, Mapping[str, Any]]) -> None:
