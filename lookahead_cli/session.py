@@ -16,11 +16,11 @@ from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.decoding.loop import decode
 from lookahead_cli.decoding.select import SamplingSettings, TokenSelector
 from lookahead_cli.decoding.statistics import Statistics
-from lookahead_cli.decoding.strategies import PLAIN, STRATEGIES
+from lookahead_cli.decoding.strategies import BRANCHING, PLAIN, STRATEGIES
 from lookahead_cli.decoding.strategy import Strategy
 from lookahead_cli.errors import LookaheadError, ModelError, ProfileError, PromptError
 from lookahead_cli.knowledge.background import start_rehearsal
-from lookahead_cli.knowledge.store import knowledge_folder, known_beforehand, rates_file, write_rates
+from lookahead_cli.knowledge.store import TIMES, knowledge_folder, known_beforehand, rates_file, write_rates
 from lookahead_cli.models.generation_defaults import ignored_settings, own_repetition_penalty
 from lookahead_cli.models.loading import LoadedModel, load
 from lookahead_cli.models.progress import Progress, silent
@@ -111,10 +111,18 @@ class Session:
         events = decode(self.runner, self._strategy(sampling), TokenSelector(sampling), ids, ending)
         return Generation(ids, self._while_latest(events))
 
+    @property
+    def _machine(self) -> str:
+        """What the time of a step depends on, beside the model and the number of nodes."""
+        model = self.settings.model
+        return f"{model.device} {model.dtype} {model.threads} {torch.__version__}"
+
     def _strategy(self, sampling: SamplingSettings) -> Strategy:
         decoding = self.settings.decoding
         if self.strategy is None or not decoding.across_prompts:
-            known = known_beforehand(self.knowledge, self.runner.vocab, sampled=sampling.temperature > 0)
+            known = known_beforehand(
+                self.knowledge, self.runner.vocab, sampled=sampling.temperature > 0, machine=self._machine
+            )
             self.strategy = STRATEGIES[decoding.strategy](decoding, sampling, self.runner.vocab, known)
         return self.strategy
 
@@ -132,7 +140,9 @@ class Session:
         if self.keeps_hit_rates and isinstance(self.strategy, Lookahead):
             file = rates_file(self.knowledge, sampled=self.settings.decoding.temperature > 0)
             with suppress(OSError):  # a cache that cannot be written to costs a little speed, nothing else
-                write_rates(file, self.strategy.rates.export())
+                write_rates(
+                    file, {**self.strategy.rates.export(), TIMES: {self._machine: self.strategy.times.export()}}
+                )
 
     def rehearse(self) -> bool:
         """Start a rehearsal of the model in the background if it has not had one; whether that was done."""
@@ -228,6 +238,8 @@ def notices(wanted: Settings, resolved: Settings, loaded: LoadedModel, runner: R
     said = []
     if runner.rewind_obstacle and wanted.decoding.strategy != PLAIN:
         said.append(f"guesses cannot be taken back with this model, decoding greedily: {runner.rewind_obstacle}")
+    elif resolved.decoding.strategy in BRANCHING and runner.tree_obstacle:
+        said.append(f"guesses cannot branch with this model, so they form a chain: {runner.tree_obstacle}")
     if resolved.decoding.strategy != PLAIN and loaded.dtype != torch.float32:
         said.append(
             f"in {dtype_name(loaded.dtype)} a near tie can fall differently from greedy decoding; float32 is exact"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Mapping
 from itertools import pairwise
 from statistics import median
 
@@ -19,10 +20,16 @@ ASSUMED_COST = 0.01
 class StepTimes:
     """The cost curve T(n): seconds a step with n nodes takes, measured while running."""
 
-    def __init__(self) -> None:
+    def __init__(self, earlier: Mapping[str, float] | None = None) -> None:
         self.measured: dict[int, deque[float]] = {}
         self.curve: list[float] = [1 + ASSUMED_COST * nodes for nodes in range(MOST_NODES + 1)]
         """Seconds for 0 to MOST_NODES nodes; of no unit as long as nothing has been measured."""
+        for nodes, seconds in (earlier or {}).items():
+            self.add(int(nodes), float(seconds))
+
+    def export(self) -> dict[str, float]:
+        """Seconds by width, for a later process on this machine."""
+        return {str(width): round(median(times), 6) for width, times in sorted(self.measured.items())}
 
     def add(self, nodes: int, seconds: float) -> None:
         """A step with `nodes` nodes took that long. Widths beyond the largest are not kept."""

@@ -32,6 +32,7 @@ class Lookahead:
         self,
         drafters: Sequence[Drafter],
         rates: HitRates,
+        times: StepTimes,
         sampling: SamplingSettings,
         vocab: int,
         *,
@@ -43,7 +44,7 @@ class Lookahead:
         self.nodes = nodes
         """Most nodes of a draft; None: as many as pay."""
         self.window = window
-        self.times = StepTimes()
+        self.times = times
         self.foresight: Foresight = NoiseForesight(sampling, vocab) if sampling.temperature else as_expected
         self.grower: Grower | None = None
         self.idle_steps = 0

@@ -24,3 +24,5 @@ class PriorKnowledge:
     rehearsed: RehearsedContexts | None = None
     hit_rates: Mapping[str, Any] | None = None
     """What `HitRates.export` gave in an earlier run."""
+    step_seconds: Mapping[str, float] | None = None
+    """What `StepTimes.export` gave in an earlier run on the same device with the same settings."""

@@ -46,6 +46,7 @@ def merged(
     names: Sequence[str], settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge
 ) -> Strategy:
     """The lookahead strategy with the drafters of these names."""
+    from lookahead_cli.decoding.budget import StepTimes
     from lookahead_cli.decoding.drafters.ngram_pool import NgramPool
     from lookahead_cli.decoding.drafters.registry import DRAFTERS
     from lookahead_cli.decoding.hit_rates import HitRates
@@ -54,19 +55,20 @@ def merged(
     from lookahead_cli.decoding.window_init import WINDOW_INITS
 
     drafters = [drafter for name in names for drafter in DRAFTERS[name](settings, sampling, vocab, known.rehearsed)]
-    rates = HitRates(drafters)
+    rates, times = HitRates(drafters), StepTimes()
     if known.hit_rates is not None:
         try:
             rates.restore(known.hit_rates)
+            times = StepTimes(known.step_seconds)
         except (AttributeError, KeyError, TypeError, ValueError):  # not what was stored: begin anew
-            rates = HitRates(drafters)
+            rates, times = HitRates(drafters), StepTimes()
     pools = [drafter for drafter in drafters if isinstance(drafter, NgramPool)]
     window = None
     if settings.window and pools:
         init = WINDOW_INITS[settings.init]
         window = WindowBranch(settings.window, settings.ngram_length, pools[0], init, sampling, vocab)
     nodes = settings.k if isinstance(settings.k, int) else None
-    return Lookahead(drafters, rates, sampling, vocab, nodes=nodes, window=window)
+    return Lookahead(drafters, rates, times, sampling, vocab, nodes=nodes, window=window)
 
 
 PLAIN = "greedy"
@@ -77,5 +79,7 @@ STRATEGIES: dict[str, MakeStrategy] = {
     "prompt-lookup": _prompt_lookup,
     "lookahead": _lookahead,
 }
+BRANCHING = ("prompt-lookup", "lookahead")
+"""Strategies whose drafts are trees."""
 DRAFTER_NAMES = ("copies", "successors", "runner-ups", "n-grams", "jacobi")
 """What `drafters/registry.py` knows."""

@@ -20,6 +20,8 @@ SHIPPED_RATES = Path(__file__).with_name("starting_rates.json")
 """Rates and weights learned on Spec-Bench prompts with SmolLM2-135M: a start, for any model."""
 PARTS = ("rates", "silent", "weights")
 """What `HitRates.export` gives."""
+TIMES = "times"
+"""Beside them: what `StepTimes.export` gives, by machine."""
 RATES_FORMAT = 1
 """Part of the file's name: raise it when kinds change their meaning, and old rates are learned anew."""
 
@@ -35,11 +37,13 @@ def knowledge_folder(model: Path) -> Path:
     return cache_folder() / "knowledge" / digest[:16]
 
 
-def known_beforehand(folder: Path, vocab: int, sampled: bool) -> PriorKnowledge:
+def known_beforehand(folder: Path, vocab: int, *, sampled: bool, machine: str) -> PriorKnowledge:
     """What a process that has just started knows: this model's table, and hit rates of earlier runs or, the first
-    time, those the tool ships with."""
-    rates = read_rates(rates_file(folder, sampled)) or read_rates(SHIPPED_RATES)
-    return PriorKnowledge(load_table(table_file(folder), vocab), rates)
+    time, those the tool ships with. `machine` names what step times depend on."""
+    rates = read_rates(rates_file(folder, sampled)) or read_rates(SHIPPED_RATES) or {}
+    times = rates.get(TIMES, {})
+    step_seconds = times.get(machine) if isinstance(times, dict) else None
+    return PriorKnowledge(load_table(table_file(folder), vocab), rates or None, step_seconds)
 
 
 def rates_file(folder: Path, sampled: bool) -> Path:

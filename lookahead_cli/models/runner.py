@@ -17,6 +17,10 @@ class Runner(Protocol):
     """Why rejected guesses cannot be taken out of the cache again, or None if they can. With an obstacle only empty
     drafts may be verified."""
 
+    @property
+    def tree_obstacle(self) -> str | None:
+        """Why branches cannot be verified in one pass, or None if they can (up to a length that `branching` knows)."""
+
     def branching(self, nodes: int) -> bool:
         """Whether the next step takes a tree of up to `nodes` guesses that branches. A chain can always be taken."""
 

@@ -14,15 +14,16 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
+from transformers import AutoModelForCausalLM, AutoTokenizer, BloomConfig, BloomForCausalLM, GPT2LMHeadModel
 
 from lookahead_cli.decoding.loop import decode
+from lookahead_cli.decoding.strategies import DRAFTER_NAMES
 from lookahead_cli.errors import ResourceError
 from lookahead_cli.profile import SECTIONS
 from tests.commands.conftest import TEXT, Lookahead
 from tests.oracle import greedy_tokens
 from tests.parrot import PROMPT, save_parrot
-from tests.tiny_models import save_tiny_llama, write_tiny_gguf
+from tests.tiny_models import save_tiny_llama, tiny_tokenizer, write_tiny_gguf
 
 
 def test_a_pipe_gets_the_text_byte_for_byte_and_nothing_else(parrot: Lookahead) -> None:
@@ -424,3 +425,46 @@ def test_a_model_that_cannot_take_guesses_back_runs_greedily_with_one_warning(
     result = json.loads(outcome.stdout)
     assert result["settings"]["decoding"]["strategy"] == "greedy"
     assert result["token_ids"] == greedy_tokens(model, tokenizer("abc")["input_ids"], 10)
+
+
+def test_verbose_adds_a_line_for_each_drafter(parrot: Lookahead, tmp_path: Path) -> None:
+    (tmp_path / "shown.toml").write_text('[display]\ncolor = "always"\n')
+    asked = ["--profile", "./shown.toml", "-k", "8"]
+    said = re.sub(r"\x1b\[\d*m", "", parrot(*asked, "--verbose").stderr)
+    total = re.search(r"(\d+) of (\d+) guesses accepted", said)
+    lines = re.findall(r"([a-z-]+) · (\d+) guess(?:es)? · (\d+) accepted \(\d+.\d%\) · \d+.\d% of the tokens", said)
+    assert total
+    assert len(lines) > 1
+    assert {name for name, _, _ in lines} <= set(DRAFTER_NAMES)
+    assert sum(int(accepted) for _, _, accepted in lines) == int(total[1])
+    assert sum(int(drafted) for _, drafted, _ in lines) == int(total[2])
+    assert "% of the tokens" not in parrot(*asked).stderr
+
+
+def test_a_model_that_takes_no_trees_gets_chains_and_says_so(lookahead: Lookahead, tmp_path: Path) -> None:
+    tokenizer = tiny_tokenizer()
+    config = BloomConfig(
+        vocab_size=len(tokenizer), hidden_size=32, n_layer=2, n_head=4, initializer_range=0.2, eos_token_id=None
+    )
+    BloomForCausalLM(config).save_pretrained(tmp_path / "bloom")
+    tokenizer.save_pretrained(tmp_path / "bloom")
+    asked = ["generate", "-m", "./bloom", "--raw", "-p", "hello", "-n", "30"]
+    outcome = lookahead(*asked, "-k", "8")
+    assert outcome.code == 0
+    assert outcome.stderr.startswith("note: guesses cannot branch with this model, so they form a chain")
+    assert outcome.stdout == lookahead(*asked, "--strategy", "greedy").stdout
+
+
+def test_a_rehearsal_is_started_once_the_text_is_there_and_announced(
+    lookahead: Lookahead, llama_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr("subprocess.Popen", lambda command, **options: started.append(command))
+    asked = ["generate", "-m", llama_folder, "-p", "x", "-n", "3"]
+    assert lookahead(*asked).stderr == ""
+    assert not started
+    monkeypatch.setenv("LOOKAHEAD_REHEARSE", "true")
+    assert "rehearse = false" in lookahead(*asked).stderr
+    assert started[0][2] == "lookahead_cli.knowledge"
+    lookahead(*asked, "--strategy", "greedy")
+    assert len(started) == 1, "only a strategy that learns something from it"

@@ -30,6 +30,17 @@ def test_one_slow_step_does_not_change_the_curve() -> None:
     assert times.curve[4] == pytest.approx(1.0)
 
 
+def test_times_of_an_earlier_process_are_a_start() -> None:
+    times = StepTimes()
+    for nodes, seconds in ((0, 1.0), (4, 2.0), (16, 3.0)):
+        times.add(nodes, seconds)
+    again = StepTimes(times.export())
+    assert again.curve == pytest.approx(times.curve)
+    for _ in range(3):
+        again.add(4, 5.0)
+    assert again.curve[4] == pytest.approx(5.0)
+
+
 def test_every_number_of_nodes_has_a_width() -> None:
     assert [nearest_width(nodes) for nodes in (0, 5, 16, 63, 64)] == [0, 4, 16, 48, 64]
     assert all(nearest_width(width) == width for width in WIDTHS)
@@ -38,7 +49,7 @@ def test_every_number_of_nodes_has_a_width() -> None:
 def strategy(kind: int, cost: float, nodes: int | None = None) -> Lookahead:
     """Guesses of one kind, which are right (kind + 0.5) times in ten; each node adds `cost` to a step."""
     drafters = [Fixed("a", {1: kind})]
-    made = Lookahead(drafters, HitRates(drafters), SamplingSettings(), 10, nodes=nodes)
+    made = Lookahead(drafters, HitRates(drafters), StepTimes(), SamplingSettings(), 10, nodes=nodes)
     made.begin([1, 2], None)
     for width in WIDTHS:
         made.times.add(width, 1.0 + cost * width)
