@@ -16,7 +16,8 @@ import platformdirs
 import tomli
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from lookahead_cli.decoding.strategies import DRAFTER_NAMES, STRATEGIES
+from lookahead_cli.decoding.drafters.registry import DRAFTERS
+from lookahead_cli.decoding.strategies import STRATEGIES
 from lookahead_cli.errors import ProfileError
 
 DEFAULT_PROFILE = "default"
@@ -46,7 +47,7 @@ def _strategy(value: str) -> str:
 
 
 def _drafters(value: list[str]) -> list[str]:
-    if not value or len(set(value)) < len(value) or not set(value) <= set(DRAFTER_NAMES):
+    if not value or len(set(value)) < len(value) or not set(value) <= set(DRAFTERS):
         raise ValueError
     return value
 
@@ -105,17 +106,17 @@ class DecodingSettings(Section):
     )
     k: Literal["auto"] | Annotated[int, Field(ge=1, le=MOST_GUESSES)] = setting(
         "auto",
-        "guesses per step; auto: as many as pay, by what is accepted and how long a step takes",
+        "guesses per step; auto: as many as pay (jacobi: more while they are accepted, fewer when they break)",
         f'"auto" or a whole number from 1 to {MOST_GUESSES}',
     )
     drafters: Annotated[list[str], BeforeValidator(_names), AfterValidator(_drafters)] = setting(
-        list(DRAFTER_NAMES),
+        list(DRAFTERS),
         "lookahead: what guesses are made from",
-        "a list of " + ", ".join(f'"{name}"' for name in DRAFTER_NAMES),
+        "a list of " + ", ".join(f'"{name}"' for name in DRAFTERS),
     )
     pool_entries: Annotated[int, Field(ge=1000)] = setting(
         100_000,
-        "lookahead: most contexts each drafter remembers, about 1 kB each all together",
+        "lookahead: most contexts each drafter remembers, at most 4 kB each all together",
         "a whole number from 1000",
     )
     across_prompts: bool = setting(
@@ -210,7 +211,7 @@ def choices(section: str, key: str) -> list[str]:
     if (section, key) == ("decoding", "strategy"):
         return list(STRATEGIES)
     if (section, key) == ("decoding", "drafters"):
-        return list(DRAFTER_NAMES)
+        return list(DRAFTERS)
     annotation = SECTIONS[section].model_fields[key].annotation
     members = [annotation, *get_args(annotation)]
     words = (word for member in members for word in get_args(member) or [member] if isinstance(word, str))

@@ -69,6 +69,14 @@ class Generation:
 
 
 @dataclass
+class Turn:
+    """Whose turn it is: sessions that share a KV cache share this."""
+
+    holder: object = None
+    """Stands for the generation that has the cache."""
+
+
+@dataclass
 class Session:
     """A model ready to generate. Made by `open_session`."""
 
@@ -84,8 +92,7 @@ class Session:
     """Of the latest generation; with `across_prompts` it serves the next one too."""
     keeps_hit_rates: bool = True
     """Whether what is learned about kinds of guesses is stored for later processes."""
-    latest: object = None
-    """Stands for the generation that has the KV cache."""
+    turn: Turn = field(default_factory=Turn)
 
     def generate(self, prompt: str) -> Generation:
         """Start a generation; nothing is computed until it is iterated. One at a time: they share the KV cache.
@@ -132,8 +139,10 @@ class Session:
         Raises:
             ProfileError: a setting does not fit the model.
         """
-        settings = settle(self.settings.model_copy(update={"decoding": decoding}), self.loaded, self.runner)
-        return replace(self, settings=settings, strategy=None, keeps_hit_rates=False)
+        wanted = self.settings.model_copy(update={"decoding": decoding})
+        settings = settle(wanted, self.loaded, self.runner)
+        said = notices(wanted, settings, self.loaded, self.runner)
+        return replace(self, settings=settings, notices=said, strategy=None, keeps_hit_rates=False)
 
     def keep_hit_rates(self) -> None:
         """Store how often guesses of each kind were right, for the next process: numbers, nothing of any text."""
@@ -147,8 +156,8 @@ class Session:
     def rehearse(self) -> bool:
         """Start a rehearsal of the model in the background if it has not had one; whether that was done."""
         decoding = self.settings.decoding
-        if not decoding.rehearse or not isinstance(self.strategy, Lookahead):
-            return False
+        if not decoding.rehearse or self.settings.model.allow or not isinstance(self.strategy, Lookahead):
+            return False  # a risk was taken for this process, not for one that nobody sees
         parameters = self.loaded.model.num_parameters()
         return start_rehearsal(self.loaded.folder, self.knowledge, self.runner.vocab, parameters)
 
@@ -166,12 +175,15 @@ class Session:
 
     def _while_latest(self, events: Iterator[Event]) -> Iterator[Event]:
         """The events, until another generation has taken the cache: going on would give wrong tokens."""
-        mine = self.latest = object()
-        for event in events:
-            yield event
-            if self.latest is not mine:
-                raise LookaheadError("another generation of this session has begun: finish one before the next")
-        self.keep_hit_rates()
+        mine = self.turn.holder = object()
+        try:
+            for event in events:
+                yield event
+                if self.turn.holder is not mine:
+                    raise LookaheadError("another generation of this session has begun: finish one before the next")
+        finally:
+            if self.turn.holder is mine:
+                self.keep_hit_rates()
 
 
 def open_session(settings: Settings, progress: Progress = silent) -> Session:

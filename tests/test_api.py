@@ -66,3 +66,24 @@ def test_torch_and_transformers_are_not_imported_before_they_are_needed(command:
     code = f"import sys; {command}; print(sorted({{'torch', 'transformers', 'numpy'}} & set(sys.modules)))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == "[]\n"
+
+
+def test_sessions_that_share_a_model_do_not_spoil_each_other(tmp_path: Path) -> None:
+    folder = save_parrot(tmp_path / "parrot", "some text to say")
+    session = lookahead.open_session(lookahead.load_settings(source=str(folder), template="raw", k=2))
+    other = session.with_decoding(session.settings.decoding)
+    first = iter(session.generate(PROMPT))
+    next(first)
+    list(other.generate(PROMPT))
+    with pytest.raises(lookahead.LookaheadError, match="another generation"):
+        list(first)
+
+
+def test_a_window_branch_without_its_pool_is_refused(tmp_path: Path) -> None:
+    folder = save_parrot(tmp_path / "parrot", "some text to say")
+    for settings in ({"strategy": "prompt-lookup"}, {"drafters": ["copies"]}):
+        session = lookahead.open_session(
+            lookahead.load_settings(source=str(folder), template="raw", window=3, **settings)
+        )
+        with pytest.raises(lookahead.LookaheadError, match=r'window: .*add "n-grams" to drafters'):
+            session.generate(PROMPT)

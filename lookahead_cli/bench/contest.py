@@ -96,11 +96,13 @@ def contestant_settings(name: str, settings: Settings) -> Settings:
 
 
 def enter(session: Session, names: Sequence[str], settings: Settings) -> list[Contestant]:
-    """Contestants that share the model of `session`. `settings` are those that were asked for.
+    """Contestants that share the model and the seed of `session`. `settings` are those that were asked for.
 
     Raises:
         ProfileError: a name or a setting is not allowed.
     """
+    seed = {"seed": session.settings.decoding.seed}
+    settings = settings.model_copy(update={"decoding": settings.decoding.model_copy(update=seed)})
     return [Contestant(name, session.with_decoding(contestant_settings(name, settings).decoding)) for name in names]
 
 
@@ -110,15 +112,17 @@ def compete(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], *
     With `fresh` a contestant starts each prompt with what a new process knows, otherwise with all it has learned.
     """
     for done, prompt in enumerate(prompts, start=1):
-        expected: list[int] | None = None
+        generations = []
         for contestant in contestants:
             if fresh:
                 contestant.session.strategy = None
             generation = contestant.session.generate(prompt.text)
             for _ in generation:
                 pass
-            expected = generation.token_ids if expected is None else expected
-            same = generation.token_ids == expected
+            generations.append(generation)
+        # Counted together, so that whatever ends the contest all have been given the same prompts.
+        for contestant, generation in zip(contestants, generations, strict=True):
+            same = generation.token_ids == generations[0].token_ids
             for tally in (contestant.overall, contestant.categories.setdefault(prompt.category, Tally())):
                 tally.add(generation, same)
         yield done

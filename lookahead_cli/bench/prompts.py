@@ -28,7 +28,7 @@ def read_bench_prompts(file: Path) -> list[BenchPrompt]:
         PromptError: the file cannot be read, or holds no prompt, or a line of it none.
     """
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise PromptError(f"{file} is not UTF-8 text") from None
     except OSError as error:

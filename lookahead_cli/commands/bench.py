@@ -13,7 +13,7 @@ import typer
 from lookahead_cli.commands import options
 from lookahead_cli.commands.interrupts import interrupts_kept
 from lookahead_cli.commands.output import writing_output
-from lookahead_cli.errors import Interrupted
+from lookahead_cli.errors import Interrupted, LookaheadError
 
 if TYPE_CHECKING:
     from lookahead_cli.bench.contest import Contestant
@@ -75,20 +75,25 @@ def bench(
             entered = enter(session, names, settings)
             progress("warming up")
             warm_up(entered, chosen[0], WARM_UP_TOKENS)
-        interrupted, done = False, 0
+        ended: BaseException | None = None
+        done = 0
         try:
             for done in compete(entered, chosen, fresh=fresh):
                 so_far = ", ".join(f"{each.name} {each.overall.tokens_per_step:.2f}" for each in entered)
                 progress(f"{done} of {len(chosen)} prompts; tokens per step: {so_far}", done / len(chosen))
-        except KeyboardInterrupt:
-            interrupted = True
+        except (KeyboardInterrupt, LookaheadError) as error:
+            ended = error
     with suppress(OSError):
-        if interrupted:
-            notes.print(f"note: interrupted, this is what {done} of {len(chosen)} prompts came to", style="yellow")
+        for notice in dict.fromkeys(notice for each in entered for notice in each.session.notices):
+            notes.print(f"note: {notice}", style="yellow")
+        if ended is not None and done:
+            notes.print(f"note: cut short, this is what {done} of {len(chosen)} prompts came to", style="yellow")
     if done:
         with writing_output():
             show(entered, as_json, settings.display.color)
-    return Interrupted.exit_code if interrupted else 0
+    if isinstance(ended, LookaheadError):
+        raise ended
+    return Interrupted.exit_code if ended is not None else 0
 
 
 def show(entered: list[Contestant], as_json: bool, color: ColorSetting) -> None:

@@ -108,7 +108,7 @@ def run(settings: Settings, prompt: str, as_json: bool) -> int:
             notes.print(f"note: {notice}", style="yellow")
     with writing_output():
         code = render(generation, events, choose_renderer(session.settings, as_json))
-    if session.rehearse():
+    if code == 0 and session.rehearse():
         with suppress(OSError):
             notes.print(REHEARSAL_NOTE, style="yellow")
     return code

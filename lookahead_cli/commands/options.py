@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lookahead_cli.decoding.strategies import DRAFTER_NAMES, STRATEGIES
+from lookahead_cli.decoding.drafters.registry import DRAFTERS
+from lookahead_cli.decoding.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from lookahead_cli.layers import Key, Resolved
@@ -68,7 +69,7 @@ Strategy = Annotated[
 ]
 Drafters = Annotated[
     str | None,
-    _choice(DECODING, "decoding", "drafters", f"lookahead: any of {','.join(DRAFTER_NAMES)}.", "--drafters"),
+    _choice(DECODING, "decoding", "drafters", f"lookahead: any of {','.join(DRAFTERS)}.", "--drafters"),
 ]
 K = Annotated[str | None, _option(DECODING, "N|auto", "Guesses per step.", "-k")]
 Init = Annotated[

@@ -1,4 +1,4 @@
-"""How many nodes a step is worth: expected tokens against the time a step of that width takes."""
+"""How long a step takes by its number of nodes: what expected tokens are set against."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ WIDTHS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 MOST_NODES = WIDTHS[-1]
 KEPT_TIMES = 7
 """Latest times per width: their median shrugs off a step during which the machine did something else."""
+FEWEST_TIMES = 3
+"""Times a width must have for a later process to be told of it."""
+STALE_STEPS = 200
+"""Steps after which a width that was not used is forgotten: it looks cheap again, and so is tried again. That is how
+a curve that has changed, or was measured in a bad moment, is put right, at the cost of a step now and then."""
 ASSUMED_COST = 0.01
 """Time a node is taken to add, as a part of a step without nodes, until it has been measured."""
 
@@ -22,22 +27,37 @@ class StepTimes:
 
     def __init__(self, earlier: Mapping[str, float] | None = None) -> None:
         self.measured: dict[int, deque[float]] = {}
+        self.last_used: dict[int, int] = {}
+        self.steps = 0
         self.curve: list[float] = [1 + ASSUMED_COST * nodes for nodes in range(MOST_NODES + 1)]
         """Seconds for 0 to MOST_NODES nodes; of no unit as long as nothing has been measured."""
         for nodes, seconds in (earlier or {}).items():
             self.add(int(nodes), float(seconds))
 
-    def export(self) -> dict[str, float]:
-        """Seconds by width, for a later process on this machine."""
-        return {str(width): round(median(times), 6) for width, times in sorted(self.measured.items())}
+    @property
+    def knows_plain_steps(self) -> bool:
+        """Whether it has been measured lately how long a step without nodes takes: all others are held against it."""
+        return 0 in self.measured
 
     def add(self, nodes: int, seconds: float) -> None:
         """A step with `nodes` nodes took that long. Widths beyond the largest are not kept."""
         if nodes > MOST_NODES:
             return
+        self.steps += 1
         width = nearest_width(nodes)
         self.measured.setdefault(width, deque(maxlen=KEPT_TIMES)).append(seconds)
+        self.last_used[width] = self.steps
+        for stale in [known for known in self.measured if self.steps - self.last_used[known] > STALE_STEPS]:
+            del self.measured[stale]
         self.curve = self._interpolate()
+
+    def export(self) -> dict[str, float]:
+        """Seconds by width, for a later process on this machine."""
+        return {
+            str(width): round(median(times), 6)
+            for width, times in sorted(self.measured.items())
+            if len(times) >= FEWEST_TIMES
+        }
 
     def _interpolate(self) -> list[float]:
         known = sorted((width, median(times)) for width, times in self.measured.items())

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
-from lookahead_cli.decoding.select import TokenSelector
+    from lookahead_cli.decoding.select import TokenSelector
 
 ROOT = -1
 """Stands for the pending token where a node is meant."""
@@ -66,7 +68,7 @@ class VerifiedStep:
     committed: Sequence[int]
     """Prompt and output, with the tokens this step emitted."""
     seconds: float
-    """Wall time of the forward pass, selecting and committing."""
+    """Wall time so far: drafting, forward pass, selecting and committing."""
 
     @property
     def next_position(self) -> int:

@@ -28,7 +28,7 @@ class StepEvent:
     seconds: float
     """Wall time of the step: drafting, forward pass, selecting and bookkeeping."""
     forward_seconds: float = 0.0
-    """Of these, inside the model."""
+    """Of these, inside the model. Where a device computes on while the program goes on, only until it was told to."""
     finish_reason: FinishReason | None = None
     """Set on the last event only."""
 

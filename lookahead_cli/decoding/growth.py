@@ -77,6 +77,7 @@ class Grower:
         self.tree = Tree()
         self.assessments: dict[int, Assessment] = {}
         """By node (ROOT: the pending token): what was expected after it."""
+        self.queued = 0
         self.queue: list[tuple[float, int, int, int, int]] = []
         """(-promise, order of queueing, parent, token, depth)"""
         self.states: dict[int, list[Any]] = {ROOT: [drafter.root(committed) for drafter in drafters]}
@@ -111,4 +112,5 @@ class Grower:
             probabilities = {best: probabilities[best]}
         for token, probability in probabilities.items():
             if promise * probability > LEAST_PROMISE:
-                heappush(self.queue, (-promise * probability, len(self.queue), node, token, depth))
+                self.queued += 1
+                heappush(self.queue, (-promise * probability, self.queued, node, token, depth))

@@ -98,7 +98,6 @@ class HitRates:
         base = weights.bias
         mixed: dict[int, float] = {}
         spoken = []
-        parts = []
         for weight, (index, guesses) in zip(weights.values, said, strict=True):
             silent = self.silent.get((group, index))
             if silent is None:
@@ -113,7 +112,6 @@ class HitRates:
                 found.append(rate)
                 mixed[token] = mixed.get(token, 0.0) + weight * (rate.log_odds - silent.log_odds)
             spoken.append((found, guesses, silent))
-            parts.append(index)
         probabilities = {}
         total = 0.0
         for token, log_odds in mixed.items():

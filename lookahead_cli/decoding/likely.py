@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 LIKELY = 8
 """Tokens kept per row: those behind them are hardly ever right, and a tree of some dozen nodes has no room."""
+
+
+CERTAINTY_EDGES = (0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
+CERTAINTIES = len(CERTAINTY_EDGES) + 1
+
+
+def certainty(probability: float) -> int:
+    """A probability in coarse steps, 0 to 10: how sure the model was."""
+    return bisect_right(CERTAINTY_EDGES, probability)
+
+
+def expected_of(kind: int) -> float:
+    """Roughly how often a guess of this certainty is right if the context is only like the one at hand."""
+    return 0.6 * (0.005, *CERTAINTY_EDGES)[kind]
 
 
 @dataclass(frozen=True)
@@ -23,6 +39,14 @@ class LikelyTokens:
         """Append the rows of `later`."""
         self.ids.extend(later.ids)
         self.probabilities.extend(later.probabilities)
+
+    @cached_property
+    def kinds(self) -> list[dict[int, int]]:
+        """For each row its tokens with their certainty. Shared by all who keep it: not to be changed."""
+        return [
+            dict(zip(ids, map(certainty, probabilities), strict=True))
+            for ids, probabilities in zip(self.ids, self.probabilities, strict=True)
+        ]
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 
 from lookahead_cli.decoding.budget import MOST_NODES, StepTimes
 from lookahead_cli.decoding.draft import ROOT, Draft, VerifiedStep
@@ -14,10 +15,6 @@ from lookahead_cli.decoding.noise_foresight import NoiseForesight
 from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.decoding.strategy import Room
 from lookahead_cli.decoding.window_branch import WindowBranch
-
-PROBE_INTERVAL = 64
-"""Steps without a draft after which one is made all the same: the cost curve may have changed."""
-PROBE_NODES = 4
 
 
 class Lookahead:
@@ -47,7 +44,9 @@ class Lookahead:
         self.times = times
         self.foresight: Foresight = NoiseForesight(sampling, vocab) if sampling.temperature else as_expected
         self.grower: Grower | None = None
-        self.idle_steps = 0
+        self.grown = 0
+        """Nodes of the latest draft that come from the grower, before those of the window."""
+        self.has_run = False
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
         self.grower = None
@@ -75,12 +74,15 @@ class Lookahead:
             tree = grower.tree
             while grower.queue and len(tree) < self.nodes:
                 grower.grow()
+        self.grown = len(tree)
         if self.window is not None and branching:
             self.window.add_to(tree, room.depth)
         return tree.draft()
 
     def _grow_while_it_pays(self, grower: Grower) -> int:
         """Grow the tree beyond the best size and return that size: the one with most expected tokens per second."""
+        if self.has_run and not self.times.knows_plain_steps:
+            return 0
         curve = self.times.curve
         tokens = 1.0
         best, best_rate = 0, tokens / curve[0]
@@ -93,26 +95,24 @@ class Lookahead:
             grower.grow()
             if tokens / curve[nodes + 1] > best_rate:
                 best, best_rate = nodes + 1, tokens / curve[nodes + 1]
-        self.idle_steps = 0 if best else self.idle_steps + 1
-        if self.idle_steps == PROBE_INTERVAL:
-            self.idle_steps = 0
-            while grower.queue and len(grower.tree) < PROBE_NODES:
-                grower.grow()
-            return min(PROBE_NODES, len(grower.tree))
         return best
 
     def observe(self, step: VerifiedStep) -> None:
-        self.times.add(len(step.draft), step.seconds)
-        outcome = Outcome(step.committed, step.position, step.draft, step.path, likely_tokens(step.logits), step.logits)
+        started = perf_counter()
+        likely = likely_tokens(step.logits)
+        outcome = Outcome(step.committed, step.position, step.draft, step.path, likely, step.logits)
         if self.grower is not None:
             for node, token in zip((ROOT, *step.path), step.committed[step.position :], strict=True):
-                assessment = self.grower.assessments.get(node)
+                assessment = self.grower.assessments.get(node) if node < self.grown else None
                 if assessment is not None:
                     self.rates.learn(assessment, token)
         for drafter in self.drafters:
             drafter.learn(outcome)
         if self.window is not None:
             self.window.learn(outcome)
+        if self.has_run:  # the first pass of a process is slower than all others
+            self.times.add(len(step.draft), step.seconds + perf_counter() - started)
+        self.has_run = True
 
 
 def as_expected(probabilities: dict[int, float], depth: int) -> dict[int, float]:

@@ -40,7 +40,7 @@ def decode(
         verified_at = perf_counter()
         texts, finish_reason = take_until_end(committed[position:], ending)
         if finish_reason is None:
-            strategy.observe(VerifiedStep(position, draft, logits, path, committed, verified_at - drafted_at))
+            strategy.observe(VerifiedStep(position, draft, logits, path, committed, verified_at - started))
         emitted = len(texts)
         yield StepEvent(
             token_ids=tuple(committed[position : position + emitted]),

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from lookahead_cli.decoding.budget import MOST_NODES
 from lookahead_cli.decoding.select import SamplingSettings, gumbel_noise
 
 SHARPNESS = 2.0
 """How far the estimated probabilities are trusted: infinity would mean that they are exactly the model's."""
-POSITIONS_KEPT = 16
+POSITIONS_KEPT = MOST_NODES
+"""Positions whose noise is kept: as deep as a tree that is grown by its worth can be."""
 
 
 class NoiseForesight:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class RehearsedContexts(Protocol):
-    """What the model finds likely after short runs of tokens: tokens with their certainty (`drafters.certainty`)."""
+    """What the model finds likely after short runs of tokens: tokens with their certainty (`likely.certainty`)."""
 
     def after_single(self, token: int) -> Mapping[int, int]:
         """After a token that stands alone."""

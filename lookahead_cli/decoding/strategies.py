@@ -1,4 +1,4 @@
-"""Strategies and drafters by name.
+"""Strategies by name.
 
 The code behind a strategy is imported when it is chosen, so that the names are known without loading torch.
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+from lookahead_cli.decoding.drafters.registry import DRAFTERS, Wanted
+from lookahead_cli.errors import ProfileError
 
 if TYPE_CHECKING:
     from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
@@ -45,16 +48,20 @@ def _prompt_lookup(
 def merged(
     names: Sequence[str], settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge
 ) -> Strategy:
-    """The lookahead strategy with the drafters of these names."""
+    """The lookahead strategy with the drafters of these names.
+
+    Raises:
+        ProfileError: a window branch is asked for without the pool it fills.
+    """
     from lookahead_cli.decoding.budget import StepTimes
     from lookahead_cli.decoding.drafters.ngram_pool import NgramPool
-    from lookahead_cli.decoding.drafters.registry import DRAFTERS
     from lookahead_cli.decoding.hit_rates import HitRates
     from lookahead_cli.decoding.lookahead import Lookahead
     from lookahead_cli.decoding.window_branch import WindowBranch
     from lookahead_cli.decoding.window_init import WINDOW_INITS
 
-    drafters = [drafter for name in names for drafter in DRAFTERS[name](settings, sampling, vocab, known.rehearsed)]
+    wanted = Wanted(settings, sampling, vocab, known.rehearsed)
+    drafters = [drafter for name in names for drafter in DRAFTERS[name](wanted)]
     rates, times = HitRates(drafters), StepTimes()
     if known.hit_rates is not None:
         try:
@@ -63,8 +70,13 @@ def merged(
         except (AttributeError, KeyError, TypeError, ValueError):  # not what was stored: begin anew
             rates, times = HitRates(drafters), StepTimes()
     pools = [drafter for drafter in drafters if isinstance(drafter, NgramPool)]
+    if settings.window and not pools:
+        raise ProfileError(
+            f"window: a window branch only fills the n-gram pool, and {settings.strategy} with "
+            f'{", ".join(names)} has none; add "n-grams" to drafters or leave window out'
+        )
     window = None
-    if settings.window and pools:
+    if settings.window:
         init = WINDOW_INITS[settings.init]
         window = WindowBranch(settings.window, settings.ngram_length, pools[0], init, sampling, vocab)
     nodes = settings.k if isinstance(settings.k, int) else None
@@ -81,5 +93,3 @@ STRATEGIES: dict[str, MakeStrategy] = {
 }
 BRANCHING = ("prompt-lookup", "lookahead")
 """Strategies whose drafts are trees."""
-DRAFTER_NAMES = ("copies", "successors", "runner-ups", "n-grams", "jacobi")
-"""What `drafters/registry.py` knows."""

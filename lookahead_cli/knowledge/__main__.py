@@ -18,23 +18,24 @@ MOST_SECONDS = 3600
 
 
 def main(model: Path, folder: Path) -> None:
-    """Rehearse and save after every batch of conversations, so that nothing is lost if the machine is turned off."""
+    """Rehearse and save now and then, so that little is lost if the machine is turned off."""
     give_way()
     with suppress(Timeout), FileLock(folder / LOCK, timeout=0):
-        import torch
-
         from lookahead_cli.knowledge.rehearsal import CONVERSATIONS, rehearse
         from lookahead_cli.models.loading import load
 
         started = perf_counter()
-        loaded = load(model, dtype=faster_dtype(torch), device="cpu", context_length=None, allow=frozenset())
+        loaded = load(model, dtype=faster_dtype(), device="cpu", context_length=None, allow=frozenset())
         vocab = loaded.model.get_input_embeddings().num_embeddings
         file = table_file(folder)
         builder = TableBuilder.resume(vocab, load_table(file, vocab))
         for _ in rehearse(loaded, builder):
-            if perf_counter() - started > MOST_SECONDS:
+            late = perf_counter() - started > MOST_SECONDS
+            if late:
                 builder.conversations = CONVERSATIONS
             builder.save(file)
+            if late:
+                break
 
 
 def give_way() -> None:
@@ -46,7 +47,7 @@ def give_way() -> None:
         os.nice(19)
 
 
-def faster_dtype(torch: object) -> str:
+def faster_dtype() -> str:
     """bfloat16 where this processor multiplies it faster than float32; tried, not looked up."""
     from torch import bfloat16, float32, ones
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from lookahead_cli.knowledge.table import load_table, table_file
 
 MOST_PARAMETERS = 2_000_000_000
 """A larger model would keep a processor busy for hours."""
+MEMORY_PER_PARAMETER = 6
+"""Bytes that must be free for each parameter: a copy of the weights, and room to work."""
 MOST_ATTEMPTS = 5
 """A rehearsal that never gets to its end is not tried for ever."""
 LOCK = "rehearsal.lock"
@@ -26,7 +29,7 @@ def start_rehearsal(model: Path, folder: Path, vocab: int, parameters: int) -> b
 
     `folder` is the model's knowledge folder. Never raises: it is a luxury.
     """
-    if parameters > MOST_PARAMETERS:
+    if parameters > MOST_PARAMETERS or parameters * MEMORY_PER_PARAMETER > free_memory():
         return False
     try:
         table = load_table(table_file(folder), vocab)
@@ -42,17 +45,21 @@ def start_rehearsal(model: Path, folder: Path, vocab: int, parameters: int) -> b
             stderr=subprocess.DEVNULL,
             cwd=folder,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": threads()},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
             creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0),
         )
-    except OSError:
+    except (OSError, NotImplementedError):  # a cache folder that takes no files, or no locks
         return False
     return True
 
 
-def threads() -> str:
-    """One core stays free for whoever works."""
-    return str(max(1, (os.cpu_count() or 1) - 1))
+def free_memory() -> float:
+    """Bytes that a new process could have; infinite where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return math.inf
 
 
 def is_running(folder: Path) -> bool:

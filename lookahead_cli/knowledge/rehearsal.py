@@ -31,6 +31,7 @@ AT_ONCE = 32
 QUESTION_TOKENS = 48
 ANSWER_TOKENS = 128
 SINGLES_AT_ONCE = 256
+SINGLES_BETWEEN_SAVES = 16_384
 PLACEHOLDER = "QUESTION"
 
 
@@ -45,17 +46,21 @@ class Opening:
 def rehearse(loaded: LoadedModel, builder: TableBuilder) -> Iterator[int]:
     """Fill `builder`, going on where it stands; yields the number of conversations when there is something to save."""
     model = Forward(loaded.model)
-    if builder.conversations == 0:
-        for token, row in enumerate(after_single_tokens(model, len(builder.singles))):
-            builder.add_single(token, row)
-        yield 0
+    done = next((token for token, row in enumerate(builder.singles) if not row), len(builder.singles))
+    for token, row in enumerate(after_single_tokens(model, done, len(builder.singles)), start=done):
+        builder.add_single(token, row)
+        if (token + 1) % SINGLES_BETWEEN_SAVES == 0:
+            yield builder.conversations
     opening = find_opening(loaded.tokenizer)
     while builder.conversations < CONVERSATIONS:
         generator = torch.Generator().manual_seed(builder.conversations)
         before = [opening.before] * AT_ONCE
-        questions = write(model, before, QUESTION_TOKENS, loaded.eos_token_ids, generator)
+        room = loaded.context_length - len(opening.before) - len(opening.after)
+        answer_tokens = min(ANSWER_TOKENS, room // 2)
+        question_tokens = min(QUESTION_TOKENS, room - answer_tokens)
+        questions = write(model, before, question_tokens, loaded.eos_token_ids, generator)
         prompts = [opening.before + text.tokens + opening.after for text in questions]
-        for prompt, text in zip(prompts, write(model, prompts, ANSWER_TOKENS, loaded.eos_token_ids), strict=True):
+        for prompt, text in zip(prompts, write(model, prompts, answer_tokens, loaded.eos_token_ids), strict=True):
             whole = prompt + text.tokens
             for place, (ids, probabilities) in enumerate(zip(text.likely.ids, text.likely.probabilities, strict=True)):
                 builder.add(whole[: len(prompt) + place], row_of(ids, probabilities))
@@ -162,10 +167,10 @@ def choose(logits: Tensor, generator: torch.Generator | None) -> list[int]:
     return torch.multinomial(probabilities, 1, generator=generator)[:, 0].tolist()
 
 
-def after_single_tokens(model: Forward, vocab: int) -> Iterator[Row]:
-    """For every token id what the model finds likely when it stands alone."""
-    with torch.inference_mode():
-        for start in range(0, vocab, SINGLES_AT_ONCE):
+def after_single_tokens(model: Forward, first: int, vocab: int) -> Iterator[Row]:
+    """For every token id from `first` on what the model finds likely when it stands alone."""
+    for start in range(first, vocab, SINGLES_AT_ONCE):
+        with torch.inference_mode():
             ids = torch.arange(start, min(start + SINGLES_AT_ONCE, vocab))
             likely = likely_tokens(model(ids[:, None], use_cache=False))
-            yield from map(row_of, likely.ids, likely.probabilities)
+        yield from map(row_of, likely.ids, likely.probabilities)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,11 @@ def knowledge_folder(model: Path) -> Path:
 
     A model is told by the sizes and times of its files: another one at the same place starts from nothing.
     """
-    files = sorted(file for file in model.iterdir() if file.suffix in (".json", ".safetensors", ".bin"))
-    marks = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    marks = []
+    for file in sorted(model.iterdir()):
+        if file.suffix in (".json", ".safetensors", ".bin"):
+            with suppress(OSError):  # a link to nowhere
+                marks.append((file.name, file.stat().st_size, file.stat().st_mtime_ns))
     digest = hashlib.sha256(repr((str(model.resolve()), marks)).encode()).hexdigest()
     return cache_folder() / "knowledge" / digest[:16]
 
@@ -41,8 +45,7 @@ def known_beforehand(folder: Path, vocab: int, *, sampled: bool, machine: str) -
     """What a process that has just started knows: this model's table, and hit rates of earlier runs or, the first
     time, those the tool ships with. `machine` names what step times depend on."""
     rates = read_rates(rates_file(folder, sampled)) or read_rates(SHIPPED_RATES) or {}
-    times = rates.get(TIMES, {})
-    step_seconds = times.get(machine) if isinstance(times, dict) else None
+    step_seconds = rates.get(TIMES, {}).get(machine)
     return PriorKnowledge(load_table(table_file(folder), vocab), rates or None, step_seconds)
 
 
@@ -58,6 +61,8 @@ def read_rates(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     whole = isinstance(content, dict) and all(isinstance(content.get(part), dict) for part in PARTS)
+    if whole and not isinstance(content.setdefault(TIMES, {}), dict):
+        return None
     return content if whole else None
 
 

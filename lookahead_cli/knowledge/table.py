@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from lookahead_cli.decoding.drafters import LONGEST_CONTEXT, certainty
+from lookahead_cli.decoding.drafters import LONGEST_CONTEXT
+from lookahead_cli.decoding.likely import certainty
 
 FORMAT = 1
 """Part of the file's name: raise it when the content changes its meaning, and old tables are made anew."""
@@ -160,6 +161,7 @@ def load_table(file: Path, vocab: int) -> SuccessorTable | None:
         return None
     parts = ["single", *(str(order) for order in range(1, LONGEST_CONTEXT + 1))]
     names = {"conversations", *(f"{part}.{column}" for part in parts for column in ("tokens", "kinds"))}
+    names |= {f"{part}.contexts" for part in parts[1:]}
     if not names <= set(arrays) or len(arrays["single.tokens"]) != vocab:
         return None
     return SuccessorTable(arrays)

@@ -138,15 +138,15 @@ class TransformersRunner:
         Raises:
             ResourceError: the memory did not suffice.
         """
-        input_ids = torch.tensor([list(tokens)], dtype=torch.long, device=self.device)
-        positions = torch.arange(self.length, self.length + len(tokens), device=self.device)
-        if tree is not None:
-            visible = visible_nodes(tree)  # (n, n)
-            positions = self.length - 1 + visible.sum(dim=1).to(self.device)
-            options["attention_mask"] = self._mask(visible)
-        if self.takes_positions:
-            options["position_ids"] = positions[None]
         try:
+            input_ids = torch.tensor([list(tokens)], dtype=torch.long, device=self.device)
+            positions = torch.arange(self.length, self.length + len(tokens), device=self.device)
+            if tree is not None:
+                visible = visible_nodes(tree)  # (n, n)
+                positions = self.length - 1 + visible.sum(dim=1).to(self.device)
+                options["attention_mask"] = self._mask(visible)
+            if self.takes_positions:
+                options["position_ids"] = positions[None]
             with torch.inference_mode():
                 output = self.model(input_ids=input_ids, use_cache=True, **{self.cache_argument: self.cache}, **options)
         except (MemoryError, RuntimeError) as error:

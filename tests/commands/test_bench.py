@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lookahead_cli.session import Generation, Session
 from tests.commands.conftest import Lookahead
 
 
@@ -79,3 +80,39 @@ def test_bad_input_is_one_sentence(
     assert outcome.stdout == b""
     assert all(part in outcome.stderr for part in said), outcome.stderr
     assert "Traceback" not in outcome.stderr
+
+
+def test_a_prompt_that_does_not_fit_ends_the_contest_with_what_there_is(
+    lookahead: Lookahead, llama_folder: str, tmp_path: Path
+) -> None:
+    (tmp_path / "long.txt").write_text("hello\n" + "hello " * 400 + "\nhello\n")
+    outcome = lookahead("bench", "--prompts", "long.txt", "-m", llama_folder, "-n", "5", "--json")
+    assert outcome.code == 2
+    assert "leaves no room in the context" in outcome.stderr
+    assert "this is what 1 of 3 prompts came to" in outcome.stderr
+    assert {entry["prompts"] for entry in json.loads(outcome.stdout)["strategies"]} == {1}
+
+
+def test_ctrl_c_shows_what_there_is(
+    lookahead: Lookahead, llama_folder: str, prompts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generations = []
+
+    def generate(session: Session, prompt: str) -> Generation:
+        generations.append(prompt)
+        if len(generations) == 2 + 3:  # two to warm up, two for the first prompt: in the middle of the second
+            raise KeyboardInterrupt
+        return original(session, prompt)
+
+    original = Session.generate
+    monkeypatch.setattr(Session, "generate", generate)
+    outcome = lookahead("bench", "--prompts", prompts, "-m", llama_folder, "-n", "5")
+    assert outcome.code == 130
+    assert "this is what 1 of 3 prompts came to" in outcome.stderr
+    assert "1/1" in outcome.text
+
+
+def test_a_random_seed_is_the_same_for_all(lookahead: Lookahead, llama_folder: str, prompts: str) -> None:
+    asked = ["bench", "--prompts", prompts, "-m", llama_folder, "-n", "20", "-t", "1.5", "--seed", "random", "--json"]
+    entries = json.loads(lookahead(*asked).stdout)["strategies"]
+    assert [entry["same_tokens"] for entry in entries] == [3, 3]

@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, BloomConfig, BloomForCausalLM, GPT2LMHeadModel
 
+from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.loop import decode
-from lookahead_cli.decoding.strategies import DRAFTER_NAMES
 from lookahead_cli.errors import ResourceError
 from lookahead_cli.profile import SECTIONS
 from tests.commands.conftest import TEXT, Lookahead
@@ -435,7 +435,7 @@ def test_verbose_adds_a_line_for_each_drafter(parrot: Lookahead, tmp_path: Path)
     lines = re.findall(r"([a-z-]+) · (\d+) guess(?:es)? · (\d+) accepted \(\d+.\d%\) · \d+.\d% of the tokens", said)
     assert total
     assert len(lines) > 1
-    assert {name for name, _, _ in lines} <= set(DRAFTER_NAMES)
+    assert {name for name, _, _ in lines} <= set(DRAFTERS)
     assert sum(int(accepted) for _, _, accepted in lines) == int(total[1])
     assert sum(int(drafted) for _, drafted, _ in lines) == int(total[2])
     assert "% of the tokens" not in parrot(*asked).stderr

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from lookahead_cli.decoding.budget import MOST_NODES, WIDTHS, StepTimes, nearest_width
+from lookahead_cli.decoding.budget import MOST_NODES, STALE_STEPS, WIDTHS, StepTimes, nearest_width
 from lookahead_cli.decoding.hit_rates import HitRates
-from lookahead_cli.decoding.lookahead import PROBE_INTERVAL, PROBE_NODES, Lookahead
+from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.decoding.strategy import Room
 from tests.decoding.test_hit_rates import Fixed
@@ -32,9 +34,12 @@ def test_one_slow_step_does_not_change_the_curve() -> None:
 
 def test_times_of_an_earlier_process_are_a_start() -> None:
     times = StepTimes()
-    for nodes, seconds in ((0, 1.0), (4, 2.0), (16, 3.0)):
+    for nodes, seconds in ((0, 1.0), (4, 2.0), (16, 3.0)) * 3:
         times.add(nodes, seconds)
-    again = StepTimes(times.export())
+    times.add(32, 9.0)
+    assert "32" not in times.export(), "once is not enough to be told"
+    times = StepTimes({"0": 1.0, "4": 2.0, "16": 3.0})
+    again = StepTimes({"0": 1.0, "4": 2.0, "16": 3.0})
     assert again.curve == pytest.approx(times.curve)
     for _ in range(3):
         again.add(4, 5.0)
@@ -76,11 +81,37 @@ def test_a_fixed_number_is_taken_whatever_it_costs() -> None:
     assert len(strategy(9, cost=5.0, nodes=7).draft([1, 2], ROOM)) == 7
 
 
-def test_when_nothing_pays_it_probes_rarely() -> None:
-    made = strategy(2, cost=2.0)
-    sizes = [len(made.draft([1, 2], ROOM)) for _ in range(2 * PROBE_INTERVAL)]
-    assert sum(size > 0 for size in sizes) == 2
-    assert max(sizes) <= PROBE_NODES
+def run(made: Lookahead, steps: int, seconds: Callable[[int], float]) -> list[int]:
+    """Sizes of drafts when a step with n nodes takes `seconds(n)`."""
+    made.has_run = True
+    made.times = StepTimes()
+    sizes = []
+    for _ in range(steps):
+        sizes.append(len(made.draft([1, 2], ROOM)))
+        made.times.add(sizes[-1], seconds(sizes[-1]))
+    return sizes
+
+
+def test_when_nothing_pays_it_drafts_nothing_and_tries_again_rarely() -> None:
+    sizes = run(strategy(1, cost=0.0), 10 * STALE_STEPS, lambda nodes: 1.4 + 0.01 * nodes if nodes else 1.0)
+    assert 1 <= sum(size > 0 for size in sizes[STALE_STEPS:]) < 0.03 * len(sizes)
+
+
+def test_it_finds_out_that_plain_steps_are_cheaper() -> None:
+    sizes = run(strategy(3, cost=0.0), 300, lambda nodes: 2.0 if nodes else 1.0)
+    assert sizes[0] == 0, "plain steps are measured first"
+    assert sum(size > 0 for size in sizes[50:]) < 10
+
+
+def test_a_bad_moment_is_forgotten() -> None:
+    made = strategy(9, cost=0.0)
+    calm = run(made, 50, lambda nodes: 1.0 + 0.001 * nodes)[-1]
+    assert calm > 20
+    run(made, 10, lambda nodes: 1.0 + 5.0 * nodes)
+    for _ in range(3 * STALE_STEPS):
+        size = len(made.draft([1, 2], ROOM))
+        made.times.add(size, 1.0 + 0.001 * size)
+    assert len(made.draft([1, 2], ROOM)) > 20
 
 
 def test_never_deeper_than_the_tokens_still_allowed() -> None:

@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookahead_cli.decoding.draft import Draft
-from lookahead_cli.decoding.drafters import CERTAINTIES, Outcome, certainty
+from lookahead_cli.decoding.drafters import Outcome
 from lookahead_cli.decoding.drafters.copies import INDEXED_LENGTHS, LONGEST_MATCH, PLACES, Copies
 from lookahead_cli.decoding.drafters.iterates import FRESH, WINDOW, Iterates
 from lookahead_cli.decoding.drafters.ngram_pool import NgramPool
-from lookahead_cli.decoding.drafters.registry import DRAFTERS
+from lookahead_cli.decoding.drafters.registry import DRAFTERS, Wanted
 from lookahead_cli.decoding.drafters.runner_ups import RunnerUps
 from lookahead_cli.decoding.drafters.successors import ModelSuccessors, Successors
 from lookahead_cli.decoding.growth import Tree
-from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
+from lookahead_cli.decoding.likely import CERTAINTIES, LikelyTokens, certainty, likely_tokens
 from lookahead_cli.decoding.select import SamplingSettings
-from lookahead_cli.decoding.strategies import DRAFTER_NAMES
 from lookahead_cli.decoding.window_branch import WindowBranch
 from lookahead_cli.decoding.window_init import WINDOW_INITS
+from lookahead_cli.profile import DecodingSettings
 
 VOCAB = 50
 texts = st.lists(st.integers(0, 3), min_size=2, max_size=80)
@@ -49,8 +49,15 @@ def test_likely_tokens_are_those_with_most_probability() -> None:
     assert len(likely_tokens(torch.zeros(1, 3)).ids[0]) == 3
 
 
-def test_every_registered_name_can_be_set() -> None:
-    assert tuple(DRAFTERS) == DRAFTER_NAMES
+def test_guesses_go_by_the_name_in_the_registry() -> None:
+    settings = DecodingSettings(repetition_penalty=1.0)
+    wanted = Wanted(settings, SamplingSettings(), VOCAB, Rehearsed())
+    keys = []
+    for name, make in DRAFTERS.items():
+        for drafter in make(wanted):
+            assert drafter.name == name
+            keys.append(drafter.key)
+    assert len(set(keys)) == len(keys)
 
 
 # Copies

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
-from lookahead_cli.decoding.strategies import DRAFTER_NAMES, STRATEGIES
+from lookahead_cli.decoding.strategies import STRATEGIES
 from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.profile import DecodingSettings
 from lookahead_cli.session import sampling_settings
@@ -20,7 +21,7 @@ COUNT = 40
 PROMPTS = [[5, 6, 7], [11], [3, 90, 14, 15, 92, 65, 35, 8, 9, 79, 32, 38, 46, 26]]
 EVERY_WAY: list[dict[str, Any]] = [
     *({"k": k} for k in (1, 7, 16, 64, "auto")),
-    *({"k": 16, "drafters": [name]} for name in DRAFTER_NAMES),
+    *({"k": 16, "drafters": [name]} for name in DRAFTERS),
     {"k": 8, "window": 5, "ngram_length": 4},
     {"k": "auto", "window": 3, "ngram_length": 3, "init": "random"},
     {"strategy": "prompt-lookup", "k": 8},
@@ -118,4 +119,4 @@ def test_counts_of_drafters_add_up() -> None:
     assert statistics.drafted == sum(step.drafted for step in decoded.steps)
     assert statistics.accepted == sum(step.accepted for step in decoded.steps)
     assert statistics.accepted + statistics.steps == COUNT
-    assert set(statistics.drafters) <= set(DRAFTER_NAMES)
+    assert set(statistics.drafters) <= set(DRAFTERS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lookahead_cli.decoding.drafters import certainty
+from lookahead_cli.decoding.likely import certainty
 from lookahead_cli.knowledge import rehearsal
 from lookahead_cli.knowledge.background import MOST_ATTEMPTS, MOST_PARAMETERS, start_rehearsal
 from lookahead_cli.knowledge.rehearsal import CONVERSATIONS, Forward, find_opening, rehearse, write
@@ -66,9 +66,10 @@ def test_without_a_template_the_text_just_begins(loaded: LoadedModel, monkeypatc
 def test_the_table_says_what_the_model_says(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rehearsal, "CONVERSATIONS", 2)
     monkeypatch.setattr(rehearsal, "AT_ONCE", 2)
+    monkeypatch.setattr(rehearsal, "SINGLES_BETWEEN_SAVES", 100)
     vocab = loaded.model.get_input_embeddings().num_embeddings
     builder = TableBuilder(vocab)
-    assert list(rehearse(loaded, builder)) == [0, 2]
+    assert list(rehearse(loaded, builder)) == [0, 0, 2]
     with torch.inference_mode():
         logits = loaded.model(input_ids=torch.tensor([[9]])).logits[0, -1]
     best = int(logits.argmax())

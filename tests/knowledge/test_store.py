@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 
@@ -94,3 +95,19 @@ def test_the_shipped_rates_are_rates() -> None:
     rates = read_rates(SHIPPED_RATES)
     assert rates is not None
     assert {"copies", "successors/1", "runner-ups", "n-grams", "jacobi"} <= set(rates["rates"])
+
+
+def test_a_generation_that_is_left_early_was_not_in_vain(model: Path) -> None:
+    file = rates_file(knowledge_folder(model), sampled=False)
+    events = iter(lookahead.open_session(lookahead.load_settings(source=str(model), k=8)).generate(SECRET))
+    for _ in range(4):
+        next(events)
+    assert not file.exists()
+    del events
+    gc.collect()
+    assert read_rates(file) is not None
+
+
+def test_a_link_to_nowhere_in_the_models_folder_is_passed_over(model: Path) -> None:
+    (model / "extra.json").symlink_to(model / "missing.json")
+    assert knowledge_folder(model) == knowledge_folder(model)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookahead_cli.decoding.drafters import certainty
+from lookahead_cli.decoding.likely import certainty
 from lookahead_cli.knowledge.table import FOLLOWERS, TOKEN_BITS, TableBuilder, load_table, pack, row_of
 
 VOCAB = 30

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from lookahead_cli.decoding import window_branch
+from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
-from lookahead_cli.decoding.strategies import DRAFTER_NAMES
 from lookahead_cli.profile import DecodingSettings
 from lookahead_cli.render.palette import OTHER, PROVENANCE_STYLES, style_of
 from lookahead_cli.render.summary import counts, ending, legend, speeds
@@ -66,6 +66,6 @@ def test_the_legend_names_the_drafters_that_had_guesses_accepted() -> None:
 
 def test_every_drafter_has_a_colour_and_the_model_has_none() -> None:
     assert not style_of(MODEL)
-    assert {*DRAFTER_NAMES, window_branch.NAME} <= set(PROVENANCE_STYLES)
+    assert {*DRAFTERS, window_branch.NAME} <= set(PROVENANCE_STYLES)
     assert style_of("something new") == OTHER
     assert len({str(style) for style in [*PROVENANCE_STYLES.values(), OTHER]}) == len(PROVENANCE_STYLES) + 1

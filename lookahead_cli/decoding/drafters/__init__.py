@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
-from lookahead_cli.decoding.draft import ROOT, Draft
-from lookahead_cli.decoding.likely import LikelyTokens
+    from lookahead_cli.decoding.draft import Draft
+    from lookahead_cli.decoding.likely import LikelyTokens
 
 LONGEST_CONTEXT = 3
 """Tokens before a guess that drafters look at, but for copies, which match longer runs."""
@@ -91,33 +92,3 @@ class Drafter(Protocol):
 
     def learn(self, outcome: Outcome) -> None:
         """Take in a finished step."""
-
-
-def certainty(probability: float) -> int:
-    """The kind of a guess that the model gave this probability, in a context like the one at hand: 0 to 10."""
-    kind = 0
-    for edge in CERTAINTY_EDGES:
-        if probability < edge:
-            break
-        kind += 1
-    return kind
-
-
-CERTAINTY_EDGES = (0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
-CERTAINTIES = len(CERTAINTY_EDGES) + 1
-
-
-def expected_of(kind: int) -> float:
-    """How often a guess of this certainty is right if the context is only like the one at hand: somewhat less often."""
-    return 0.6 * (0.005, *CERTAINTY_EDGES)[kind]
-
-
-__all__ = [
-    "CERTAINTIES",
-    "LONGEST_CONTEXT",
-    "ROOT",
-    "Drafter",
-    "Outcome",
-    "certainty",
-    "expected_of",
-]

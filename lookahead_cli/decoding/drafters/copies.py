@@ -71,12 +71,10 @@ class Copies:
         """Where the present text begins on the shelf."""
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
-        if len(self.shelf.tokens) * len(INDEXED_LENGTHS) > self.most_entries // 2:
-            self.shelf, self.old = Shelf(), self.shelf
         self.shelf.tokens.append(BORDER)
         self.start = len(self.shelf.tokens)
         for token in prompt:
-            self.shelf.add(token)
+            self._add(token)
 
     def root(self, committed: Sequence[int]) -> list[Match]:
         found: dict[tuple[int, int], Match] = {}
@@ -116,7 +114,13 @@ class Copies:
 
     def learn(self, outcome: Outcome) -> None:
         for token in outcome.committed[outcome.position :]:
-            self.shelf.add(token)
+            self._add(token)
+
+    def _add(self, token: int) -> None:
+        if len(self.shelf.tokens) * len(INDEXED_LENGTHS) > self.most_entries // 2:
+            self.shelf, self.old = Shelf(self.shelf.tokens[-LONGEST_MATCH:]), self.shelf
+            self.start = 0
+        self.shelf.add(token)
 
 
 def kind_of(match: Match, rank: int, share: float) -> int:

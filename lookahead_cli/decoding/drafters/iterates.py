@@ -7,12 +7,14 @@ its own token was wrong, and not what it led to, that output is right.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor
 
-from lookahead_cli.decoding.drafters import CERTAINTIES, ROOT, Outcome, certainty, expected_of
-from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.decoding.draft import ROOT
+from lookahead_cli.decoding.drafters import Outcome
+from lookahead_cli.decoding.likely import CERTAINTIES, LikelyTokens, expected_of
 from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.decoding.window_init import FreshSlots, WindowInit
 
@@ -64,11 +66,9 @@ class Iterates:
             ahead = outcome.depths[1 + node] - len(outcome.path) - 1
             if 0 <= ahead < WINDOW:
                 group = min(wrong[node], MOST_WRONG) - 1
-                row = 1 + node
-                pairs = zip(outcome.likely.ids[row], outcome.likely.probabilities[row], strict=True)
-                for token, probability in list(pairs)[:OUTPUTS]:
+                for token, kind in islice(outcome.likely.kinds[1 + node].items(), OUTPUTS):
                     # Nodes come best first: the first word on a token is the most telling.
-                    window[ahead].setdefault(token, group * CERTAINTIES + certainty(probability))
+                    window[ahead].setdefault(token, group * CERTAINTIES + kind)
         self._fill(window, outcome.committed, outcome.logits[outcome.selected_rows[-1]])
 
     def _fill(self, window: Sequence[Mapping[int, int]], committed: Sequence[int], logits: Tensor | None) -> None:

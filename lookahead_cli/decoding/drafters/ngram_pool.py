@@ -1,8 +1,8 @@
 """The n-gram pool: n-grams of Jacobi trajectories, looked up by the last tokens (Fu et al. 2024, arXiv 2402.02057).
 
-A trajectory is what the model says along a branch: the output of each row after the output of the row before it. On
-the accepted path that is the text itself; on a rejected branch it is a run of tokens that has not been said, and may
-be said next. In `successors.py` the guess is the context and the output follows it; here outputs follow each other.
+A trajectory is what the model finds likeliest along a branch: the output of each row after the output of the row
+before it. On a rejected branch that is a run of tokens that has not been said, and may be said next. In
+`successors.py` the guess is the context and the output follows it; here outputs follow each other.
 """
 
 from __future__ import annotations

@@ -1,67 +1,71 @@
-"""Drafters by name. A new drafter is one file and one entry here."""
+"""Drafters by name. A new drafter is one file and one entry here.
+
+The code behind a name is imported when it is chosen, so that the names are known without loading torch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lookahead_cli.decoding.drafters import (
-    LONGEST_CONTEXT,
-    Drafter,
-    copies,
-    iterates,
-    ngram_pool,
-    runner_ups,
-    successors,
-)
-from lookahead_cli.decoding.prior_knowledge import RehearsedContexts
-from lookahead_cli.decoding.select import SamplingSettings
-from lookahead_cli.decoding.window_init import WINDOW_INITS
-
 if TYPE_CHECKING:
+    from lookahead_cli.decoding.drafters import Drafter
+    from lookahead_cli.decoding.prior_knowledge import RehearsedContexts
+    from lookahead_cli.decoding.select import SamplingSettings
     from lookahead_cli.profile import DecodingSettings
 
-MakeDrafters = Callable[["DecodingSettings", SamplingSettings, int, "RehearsedContexts | None"], Sequence[Drafter]]
-"""From the settings, the part of them that selecting uses, the size of the vocabulary, and what was rehearsed."""
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a drafter may want to know when it is made."""
+
+    settings: DecodingSettings
+    sampling: SamplingSettings
+    """The part of the settings that selecting uses."""
+    vocab: int
+    rehearsed: RehearsedContexts | None
 
 
-def _copies(
-    settings: DecodingSettings, sampling: SamplingSettings, vocab: int, rehearsed: RehearsedContexts | None
-) -> Sequence[Drafter]:
-    return [copies.Copies(settings.pool_entries)]
+def _copies(wanted: Wanted) -> Sequence[Drafter]:
+    from lookahead_cli.decoding.drafters.copies import Copies
+
+    return [Copies(wanted.settings.pool_entries)]
 
 
-def _successors(
-    settings: DecodingSettings, sampling: SamplingSettings, vocab: int, rehearsed: RehearsedContexts | None
-) -> Sequence[Drafter]:
+def _successors(wanted: Wanted) -> Sequence[Drafter]:
+    from lookahead_cli.decoding.drafters import LONGEST_CONTEXT
+    from lookahead_cli.decoding.drafters.successors import ModelSuccessors, Successors
+
     by_context: list[Drafter] = [
-        successors.Successors(order, settings.pool_entries, rehearsed) for order in range(1, LONGEST_CONTEXT + 1)
+        Successors(order, wanted.settings.pool_entries, wanted.rehearsed) for order in range(1, LONGEST_CONTEXT + 1)
     ]
-    return by_context + ([successors.ModelSuccessors(rehearsed)] if rehearsed is not None else [])
+    return by_context if wanted.rehearsed is None else [*by_context, ModelSuccessors(wanted.rehearsed)]
 
 
-def _runner_ups(
-    settings: DecodingSettings, sampling: SamplingSettings, vocab: int, rehearsed: RehearsedContexts | None
-) -> Sequence[Drafter]:
-    return [runner_ups.RunnerUps()]
+def _runner_ups(wanted: Wanted) -> Sequence[Drafter]:
+    from lookahead_cli.decoding.drafters.runner_ups import RunnerUps
+
+    return [RunnerUps()]
 
 
-def _ngram_pool(
-    settings: DecodingSettings, sampling: SamplingSettings, vocab: int, rehearsed: RehearsedContexts | None
-) -> Sequence[Drafter]:
-    return [ngram_pool.NgramPool(settings.pool_entries)]
+def _ngram_pool(wanted: Wanted) -> Sequence[Drafter]:
+    from lookahead_cli.decoding.drafters.ngram_pool import NgramPool
+
+    return [NgramPool(wanted.settings.pool_entries)]
 
 
-def _iterates(
-    settings: DecodingSettings, sampling: SamplingSettings, vocab: int, rehearsed: RehearsedContexts | None
-) -> Sequence[Drafter]:
-    return [iterates.Iterates(WINDOW_INITS[settings.init], sampling, vocab)]
+def _iterates(wanted: Wanted) -> Sequence[Drafter]:
+    from lookahead_cli.decoding.drafters.iterates import Iterates
+    from lookahead_cli.decoding.window_init import WINDOW_INITS
+
+    return [Iterates(WINDOW_INITS[wanted.settings.init], wanted.sampling, wanted.vocab)]
 
 
-DRAFTERS: dict[str, MakeDrafters] = {
-    copies.NAME: _copies,
-    successors.NAME: _successors,
-    runner_ups.NAME: _runner_ups,
-    ngram_pool.NAME: _ngram_pool,
-    iterates.NAME: _iterates,
+DRAFTERS: dict[str, Callable[[Wanted], Sequence[Drafter]]] = {
+    "copies": _copies,
+    "successors": _successors,
+    "runner-ups": _runner_ups,
+    "n-grams": _ngram_pool,
+    "jacobi": _iterates,
 }

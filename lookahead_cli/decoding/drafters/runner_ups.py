@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lookahead_cli.decoding.drafters import CERTAINTIES, Outcome, certainty, expected_of
-from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.decoding.drafters import Outcome
+from lookahead_cli.decoding.likely import CERTAINTIES, LikelyTokens, expected_of
 
 NAME = "runner-ups"
 ROWS = 2
@@ -55,9 +55,5 @@ class RunnerUps:
             self._remember(outcome.committed[outcome.position + offset], outcome.likely, row)
 
     def _remember(self, said: int, likely: LikelyTokens, row: int) -> None:
-        unsaid = {
-            token: certainty(probability)
-            for token, probability in zip(likely.ids[row], likely.probabilities[row], strict=True)
-            if token != said
-        }
+        unsaid = {token: kind for token, kind in likely.kinds[row].items() if token != said}
         self.latest = [unsaid, *self.latest[: ROWS - 1]]

@@ -10,14 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from lookahead_cli.decoding.drafters import (
-    CERTAINTIES,
-    LONGEST_CONTEXT,
-    Outcome,
-    certainty,
-    expected_of,
-)
-from lookahead_cli.decoding.likely import LIKELY, LikelyTokens
+from lookahead_cli.decoding.drafters import LONGEST_CONTEXT, Outcome
+from lookahead_cli.decoding.likely import CERTAINTIES, LIKELY, LikelyTokens, certainty, expected_of
 from lookahead_cli.decoding.prior_knowledge import RehearsedContexts
 
 NAME = "successors"
@@ -45,7 +39,7 @@ class Successors:
         if likely is None:
             return
         for end in range(self.order, len(likely) + 1):
-            self._store(tuple(prompt[end - self.order : end]), likely.ids[end - 1], likely.probabilities[end - 1])
+            self._store(tuple(prompt[end - self.order : end]), likely, end - 1)
 
     def root(self, committed: Sequence[int]) -> tuple[int, ...]:
         return tuple(committed[-LONGEST_CONTEXT:])
@@ -68,16 +62,15 @@ class Successors:
         return expected_of(kind % CERTAINTIES)
 
     def learn(self, outcome: Outcome) -> None:
-        likely = outcome.likely
         for row, context in enumerate(outcome.contexts):
             if len(context) >= self.order:
-                self._store(context[-self.order :], likely.ids[row], likely.probabilities[row])
+                self._store(context[-self.order :], outcome.likely, row)
 
-    def _store(self, context: tuple[int, ...], ids: list[int], probabilities: list[float]) -> None:
+    def _store(self, context: tuple[int, ...], likely: LikelyTokens, row: int) -> None:
         if self.order == 1:
-            self.kinds[context] = self._mix(context[0], ids, probabilities)
+            self.kinds[context] = self._mix(context[0], likely.ids[row], likely.probabilities[row])
         else:
-            self.kinds[context] = dict(zip(ids, map(certainty, probabilities), strict=True))
+            self.kinds[context] = likely.kinds[row]
         self.kinds.move_to_end(context)
         if len(self.kinds) > self.most_entries:
             dropped, _ = self.kinds.popitem(last=False)
