@@ -57,9 +57,9 @@ def drafter_lines(generation: Generation) -> list[list[str]]:
 def legend(generation: Generation) -> Text:
     """What each colour in the text above means."""
     drafters = sorted({source for step in generation.steps for source in step.provenance} - {MODEL})
-    parts = [Text.assemble((SWATCH, style_of(drafter)), f" accepted guess ({drafter})") for drafter in drafters]
-    parts.append(Text.assemble((SWATCH, style_of(MODEL)), " the model's own token"))
-    return Text(SEPARATOR).join(parts)
+    guesses = [Text.assemble((SWATCH, style_of(drafter)), f" {drafter}") for drafter in drafters]
+    own = Text.assemble((SWATCH, style_of(MODEL)), " the model's own token")
+    return Text.assemble("accepted guesses: ", Text(SEPARATOR).join([*guesses, own])) if guesses else own
 
 
 def counts(generation: Generation) -> list[str]:

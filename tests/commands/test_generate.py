@@ -153,7 +153,7 @@ def test_color_always_colours_a_pipe_and_hides_control_characters(parrot: Lookah
     assert "\x1b[36m" in outcome.text
     assert "\x1b[31m" not in outcome.text
     assert "␛[31m" in re.sub(r"\x1b\[[0-9;]*m", "", outcome.text)
-    assert "accepted guess (jacobi)" in outcome.stderr
+    assert re.search(r"accepted guesses: \x1b\[36m■\x1b\[0m jacobi", outcome.stderr)
 
 
 def test_half_precision_says_that_ties_may_fall_differently(lookahead: Lookahead, llama_folder: str) -> None:

@@ -60,7 +60,7 @@ def test_the_reason_of_the_end_is_said(finish_reason: FinishReason, said: str) -
 
 
 def test_the_legend_names_the_drafters_that_had_guesses_accepted() -> None:
-    assert legend(generation(*STEPS)).plain == "■ accepted guess (jacobi) · ■ the model's own token"
+    assert legend(generation(*STEPS)).plain == "accepted guesses: ■ jacobi · ■ the model's own token"
     assert legend(generation(STEPS[0])).plain == "■ the model's own token"
 
 
