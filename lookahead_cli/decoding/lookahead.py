@@ -57,6 +57,8 @@ class Lookahead:
 
     def draft(self, committed: Sequence[int], room: Room) -> Draft:
         self.grower = None
+        if self.window is not None:
+            self.window.ends = []
         if room.depth < 1:
             return Draft()
         most = MOST_NODES if self.nodes is None else self.nodes
