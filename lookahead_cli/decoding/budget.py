@@ -1,4 +1,4 @@
-"""How long a step takes by its number of nodes: what expected tokens are set against."""
+"""What a draft is worth: how long a step takes by its number of nodes, and how far promises of nodes are kept."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ STALE_STEPS = 200
 a curve that has changed, or was measured in a bad moment, is put right, at the cost of a step now and then."""
 ASSUMED_COST = 0.01
 """Time a node is taken to add, as a part of a step without nodes, until it has been measured."""
+
+TRUST = 2.0
+"""Accepted guesses a track record starts with: so many must fail before promises are doubted much."""
+FADING, IDLE_FADING = 0.95, 0.99
+"""What is left of the record after a step with a draft, and after one without. Doubt fades, so that drafts are tried
+again now and then."""
+MOST_DOUBT, MOST_CONFIDENCE = 0.1, 1.5
 
 
 class StepTimes:
@@ -73,3 +80,22 @@ class StepTimes:
 def nearest_width(nodes: int) -> int:
     """The width among WIDTHS that stands for `nodes`: the largest not above it."""
     return WIDTHS[bisect_right(WIDTHS, nodes) - 1]
+
+
+class TrackRecord:
+    """Guesses accepted lately against guesses promised. The hit rates behind promises adapt slowly, and are those of
+    other texts; a text that is guessed worse than they say must not be drafted for as if it were not."""
+
+    def __init__(self) -> None:
+        self.promised = self.kept = 0.0
+
+    def add(self, promised: float, kept: int) -> None:
+        """A step promised so many accepted guesses, and kept so many."""
+        fading = FADING if promised else IDLE_FADING
+        self.promised = fading * self.promised + promised
+        self.kept = fading * self.kept + kept
+
+    @property
+    def confidence(self) -> float:
+        """What a promise is to be multiplied by."""
+        return min(max((self.kept + TRUST) / (self.promised + TRUST), MOST_DOUBT), MOST_CONFIDENCE)

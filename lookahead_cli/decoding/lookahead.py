@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
-from lookahead_cli.decoding.budget import MOST_NODES, StepTimes
+from lookahead_cli.decoding.budget import MOST_NODES, StepTimes, TrackRecord
 from lookahead_cli.decoding.draft import ROOT, Draft, VerifiedStep
 from lookahead_cli.decoding.drafters import Drafter, Outcome
 from lookahead_cli.decoding.growth import Foresight, Grower
@@ -42,10 +42,11 @@ class Lookahead:
         """Most nodes of a draft; None: as many as pay."""
         self.window = window
         self.times = times
+        self.record = TrackRecord()
         self.foresight: Foresight = NoiseForesight(sampling, vocab) if sampling.temperature else as_expected
         self.grower: Grower | None = None
-        self.grown = 0
-        """Nodes of the latest draft that come from the grower, before those of the window."""
+        self.promises: list[float] = []
+        """Of the nodes of the latest draft that come from the grower; those of the window come after them."""
         self.has_run = False
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
@@ -57,6 +58,7 @@ class Lookahead:
 
     def draft(self, committed: Sequence[int], room: Room) -> Draft:
         self.grower = None
+        self.promises = []
         if self.window is not None:
             self.window.ends = []
         if room.depth < 1:
@@ -76,7 +78,7 @@ class Lookahead:
             tree = grower.tree
             while grower.queue and len(tree) < self.nodes:
                 grower.grow()
-        self.grown = len(tree)
+        self.promises = list(tree.promise)
         if self.window is not None and branching:
             self.window.add_to(tree, room.depth)
         return tree.draft()
@@ -86,14 +88,16 @@ class Lookahead:
         if self.has_run and not self.times.knows_plain_steps:
             return 0
         curve = self.times.curve
+        confidence = self.record.confidence
         tokens = 1.0
         best, best_rate = 0, tokens / curve[0]
         while grower.queue and len(grower.tree) < MOST_NODES:
             nodes = len(grower.tree)
             # However many nodes are added, none of them promises more than the next.
-            if all((tokens + more * grower.promise) / curve[nodes + more] <= best_rate for more in steps_from(nodes)):
+            gain = confidence * grower.promise
+            if all((tokens + more * gain) / curve[nodes + more] <= best_rate for more in steps_from(nodes)):
                 break
-            tokens += grower.promise
+            tokens += gain
             grower.grow()
             if tokens / curve[nodes + 1] > best_rate:
                 best, best_rate = nodes + 1, tokens / curve[nodes + 1]
@@ -105,9 +109,10 @@ class Lookahead:
         outcome = Outcome(step.committed, step.position, step.draft, step.path, likely, step.logits)
         if self.grower is not None:
             for node, token in zip((ROOT, *step.path), step.committed[step.position :], strict=True):
-                assessment = self.grower.assessments.get(node) if node < self.grown else None
+                assessment = self.grower.assessments.get(node) if node < len(self.promises) else None
                 if assessment is not None:
                     self.rates.learn(assessment, token)
+        self.record.add(sum(self.promises), sum(node < len(self.promises) for node in step.path))
         for drafter in self.drafters:
             drafter.learn(outcome)
         if self.window is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lookahead_cli.decoding.budget import MOST_NODES, STALE_STEPS, WIDTHS, StepTimes, nearest_width
+from lookahead_cli.decoding.budget import MOST_NODES, STALE_STEPS, WIDTHS, StepTimes, TrackRecord, nearest_width
 from lookahead_cli.decoding.hit_rates import HitRates
 from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.decoding.select import SamplingSettings
@@ -101,6 +101,25 @@ def test_it_finds_out_that_plain_steps_are_cheaper() -> None:
     sizes = run(strategy(3, cost=0.0), 300, lambda nodes: 2.0 if nodes else 1.0)
     assert sizes[0] == 0, "plain steps are measured first"
     assert sum(size > 0 for size in sizes[50:]) < 10
+
+
+def test_promises_that_are_not_kept_are_doubted_and_tried_again() -> None:
+    made = strategy(9, cost=0.15)
+    sizes = []
+    for _ in range(400):
+        sizes.append(len(made.draft([1, 2], ROOM)))
+        made.record.add(sum(made.promises), kept=0)
+    assert sizes[0] > 3
+    assert sum(size > 0 for size in sizes[20:]) < 0.1 * len(sizes)
+    assert any(size > 0 for size in sizes[20:])
+
+
+def test_a_record_says_what_share_of_promises_was_kept() -> None:
+    record = TrackRecord()
+    assert record.confidence == 1.0
+    for _ in range(300):
+        record.add(2.0, kept=1)
+    assert record.confidence == pytest.approx(0.5, abs=0.05)
 
 
 def test_a_bad_moment_is_forgotten() -> None:
