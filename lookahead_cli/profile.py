@@ -112,7 +112,7 @@ class DecodingSettings(Section):
     drafters: Annotated[list[str], BeforeValidator(_names), AfterValidator(_drafters)] = setting(
         list(DRAFTERS),
         "lookahead: what guesses are made from",
-        "a list of " + ", ".join(f'"{name}"' for name in DRAFTERS),
+        "a list, each at most once, of " + ", ".join(f'"{name}"' for name in DRAFTERS),
     )
     pool_entries: Annotated[int, Field(ge=1000)] = setting(
         100_000,

@@ -85,5 +85,5 @@ def test_a_window_branch_without_its_pool_is_refused(tmp_path: Path) -> None:
         session = lookahead.open_session(
             lookahead.load_settings(source=str(folder), template="raw", window=3, **settings)
         )
-        with pytest.raises(lookahead.LookaheadError, match=r'window: .*add "n-grams" to drafters'):
+        with pytest.raises(lookahead.LookaheadError, match=r'window: .*"n-grams" among its drafters'):
             session.generate(PROMPT)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lookahead_cli.bench.prompts import BenchPrompt
 from lookahead_cli.decoding.strategies import STRATEGIES
-from lookahead_cli.errors import ProfileError
+from lookahead_cli.errors import ProfileError, PromptError
 from lookahead_cli.layers import with_values
 from lookahead_cli.profile import Settings, nearest
 from lookahead_cli.session import Generation, Session
@@ -91,6 +91,8 @@ def contestant_settings(name: str, settings: Settings) -> Settings:
         key, equals, value = part.partition("=")
         if not equals:
             raise ProfileError(f'option --with {name}: "{part}" is no setting; write it as key=value')
+        if key.strip() in values:
+            raise ProfileError(f"option --with {name}: {key.strip()} is set already; leave one of them out")
         values[key.strip()] = value.strip().replace("+", ",")
     return with_values(settings, values, f"option --with {name}")
 
@@ -116,7 +118,10 @@ def compete(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], *
         for contestant in contestants:
             if fresh:
                 contestant.session.strategy = None
-            generation = contestant.session.generate(prompt.text)
+            try:
+                generation = contestant.session.generate(prompt.text)
+            except PromptError as error:
+                raise PromptError(f"{prompt.place}: {error}") from None
             for _ in generation:
                 pass
             generations.append(generation)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lookahead_cli.errors import PromptError
+from lookahead_cli.text.prompt import is_unicode
 
 NO_CATEGORY = "all"
 
@@ -18,6 +19,8 @@ class BenchPrompt:
 
     text: str
     category: str
+    place: str = field(default="", compare=False)
+    """File and line."""
 
 
 def read_bench_prompts(file: Path) -> list[BenchPrompt]:
@@ -37,7 +40,7 @@ def read_bench_prompts(file: Path) -> list[BenchPrompt]:
     if not numbered:
         raise PromptError(f"{file} holds no prompts: put one on each line")
     if file.suffix.lower() != ".jsonl":
-        return [BenchPrompt(line, NO_CATEGORY) for _, line in numbered]
+        return [BenchPrompt(line, NO_CATEGORY, f"{file}, line {number}") for number, line in numbered]
     return [_record(line, f"{file}, line {number}") for number, line in numbered]
 
 
@@ -51,7 +54,11 @@ def _record(line: str, place: str) -> BenchPrompt:
     text = fields.get("prompt", turns[0] if isinstance(turns, list) and turns else None)
     if not isinstance(text, str) or not text:
         raise PromptError(f'{place}: no prompt; give "prompt": "..." or "turns": ["..."]')
-    return BenchPrompt(text, str(fields.get("category", NO_CATEGORY)))
+    category = fields.get("category")
+    category = NO_CATEGORY if category is None else str(category)
+    if not is_unicode(text) or not is_unicode(category):
+        raise PromptError(f"{place}: half characters (surrogates); give it as Unicode text")
+    return BenchPrompt(text, category, place)
 
 
 def spread(prompts: list[BenchPrompt], limit: int) -> list[BenchPrompt]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping
@@ -33,12 +34,19 @@ class StepTimes:
     """The cost curve T(n): seconds a step with n nodes takes, measured while running."""
 
     def __init__(self, earlier: Mapping[str, float] | None = None) -> None:
+        """`earlier` is what `export` gave.
+
+        Raises:
+            ArithmeticError, AttributeError, TypeError, ValueError: it is not.
+        """
         self.measured: dict[int, deque[float]] = {}
         self.last_used: dict[int, int] = {}
         self.steps = 0
         self.curve: list[float] = [1 + ASSUMED_COST * nodes for nodes in range(MOST_NODES + 1)]
         """Seconds for 0 to MOST_NODES nodes; of no unit as long as nothing has been measured."""
         for nodes, seconds in (earlier or {}).items():
+            if not 0 < float(seconds) < math.inf:
+                raise ValueError(f"a step of {seconds} seconds")
             self.add(int(nodes), float(seconds))
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,29 +184,29 @@ class HitRates:
         }
 
     def restore(self, exported: Mapping[str, Any]) -> None:
-        """Take over what was learned before; what it says about drafters that are not there is left out.
+        """Take over what was learned before; entries about drafters that are not there, or that make no sense, are left
+        out.
 
         Raises:
-            KeyError, TypeError, ValueError, AttributeError: it is not what `export` gives.
+            AttributeError, KeyError: it is not what `export` gives.
         """
         place = {drafter.key: index for index, drafter in enumerate(self.drafters)}
+        senseless = suppress(ArithmeticError, AttributeError, KeyError, TypeError, ValueError)
         for key, rates in exported["rates"].items():
-            if key in place:
-                for kind, (hits, trials) in rates.items():
-                    self.rates[place[key]][int(kind)] = checked_rate(hits, trials)
-        for name, (hits, trials) in exported["silent"].items():
-            group, _, key = name.partition(" without ")
-            members = [place.get(part) for part in group.split("+")]
-            if None not in members and key in place:
-                bits = sum(1 << member for member in members if member is not None)
-                self.silent[bits, place[key]] = checked_rate(hits, trials)
+            for kind, stored in rates.items():
+                with senseless:
+                    self.rates[place[key]][int(kind)] = checked_rate(*stored)
+        for name, stored in exported["silent"].items():
+            with senseless:
+                group, _, key = name.partition(" without ")
+                bits = sum(1 << place[member] for member in group.split("+"))
+                self.silent[bits, place[key]] = checked_rate(*stored)
         for name, numbers in exported["weights"].items():
-            members = [place.get(part) for part in name.split("+")]
-            *values, bias = (float(number) for number in numbers)
-            if None not in members and len(values) == len(members) and all(map(math.isfinite, (*values, bias))):
-                known = tuple(member for member in members if member is not None)
-                if known == tuple(sorted(known)):
-                    self.weights[sum(1 << member for member in known)] = Weights(known, values, bias)
+            with senseless:
+                members = tuple(place[member] for member in name.split("+"))
+                *values, bias = (float(number) for number in numbers)
+                if len(values) == len(members) and all(map(math.isfinite, (*values, bias))):
+                    self.weights[sum(1 << member for member in members)] = Weights(members, values, bias)
 
     def _group_name(self, group: int, index: int) -> str:
         members = [drafter.key for place, drafter in enumerate(self.drafters) if group >> place & 1]

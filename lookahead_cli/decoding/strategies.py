@@ -67,13 +67,13 @@ def merged(
         try:
             rates.restore(known.hit_rates)
             times = StepTimes(known.step_seconds)
-        except (AttributeError, KeyError, TypeError, ValueError):  # not what was stored: begin anew
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):  # not what was stored: begin anew
             rates, times = HitRates(drafters), StepTimes()
     pools = [drafter for drafter in drafters if isinstance(drafter, NgramPool)]
     if settings.window and not pools:
         raise ProfileError(
-            f"window: a window branch only fills the n-gram pool, and {settings.strategy} with "
-            f'{", ".join(names)} has none; add "n-grams" to drafters or leave window out'
+            f"window: a window branch only fills the n-gram pool, and {settings.strategy} from "
+            f'{", ".join(names)} has none; use strategy "lookahead" with "n-grams" among its drafters, or window = 0'
         )
     window = None
     if settings.window:

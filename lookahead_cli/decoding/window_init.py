@@ -42,7 +42,7 @@ def model_samples(slots: FreshSlots, count: int) -> list[int]:
     Drawn at the sampling temperature, or at 1 in greedy decoding (a distribution at temperature 0 would be the same
     token each time). Before the first forward pass there is no distribution: copies the last token.
     """
-    if slots.logits is None:
+    if slots.logits is None or count < 1:
         return copy_last(slots, count)
     if not torch.isfinite(slots.logits.max()):
         return copy_last(slots, count)  # selecting will say what is wrong

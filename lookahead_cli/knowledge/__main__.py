@@ -10,7 +10,7 @@ from time import perf_counter
 
 from filelock import FileLock, Timeout
 
-from lookahead_cli.knowledge.background import LOCK
+from lookahead_cli.knowledge.background import LOCK, count_attempt
 from lookahead_cli.knowledge.table import TableBuilder, load_table, table_file
 
 MOST_SECONDS = 3600
@@ -21,6 +21,7 @@ def main(model: Path, folder: Path) -> None:
     """Rehearse and save now and then, so that little is lost if the machine is turned off."""
     give_way()
     with suppress(Timeout), FileLock(folder / LOCK, timeout=0):
+        count_attempt(folder)
         from lookahead_cli.knowledge.rehearsal import CONVERSATIONS, rehearse
         from lookahead_cli.models.loading import load
 

@@ -36,7 +36,7 @@ def start_rehearsal(model: Path, folder: Path, vocab: int, parameters: int) -> b
         if table is not None and table.conversations >= CONVERSATIONS:
             return False
         folder.mkdir(parents=True, exist_ok=True)
-        if is_running(folder) or count_attempt(folder) > MOST_ATTEMPTS:
+        if is_running(folder) or attempts(folder) >= MOST_ATTEMPTS:
             return False
         subprocess.Popen(
             [sys.executable, "-m", "lookahead_cli.knowledge", str(model), str(folder)],
@@ -71,12 +71,14 @@ def is_running(folder: Path) -> bool:
         return True
 
 
-def count_attempt(folder: Path) -> int:
-    """Note that a rehearsal is started; the number of this attempt. Raises OSError."""
-    file = folder / ATTEMPTS
+def attempts(folder: Path) -> int:
+    """How many rehearsals have begun without coming to their end."""
     try:
-        attempts = int(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        attempts = 0
-    file.write_text(json.dumps(attempts + 1), encoding="utf-8")
-    return attempts + 1
+        return int(json.loads((folder / ATTEMPTS).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):
+        return 0
+
+
+def count_attempt(folder: Path) -> None:
+    """Note that a rehearsal has begun. Raises OSError."""
+    (folder / ATTEMPTS).write_text(json.dumps(attempts(folder) + 1), encoding="utf-8")

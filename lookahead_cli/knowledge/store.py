@@ -58,7 +58,7 @@ def read_rates(file: Path) -> dict[str, Any] | None:
     """What `write_rates` wrote; None if there is nothing readable."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     whole = isinstance(content, dict) and all(isinstance(content.get(part), dict) for part in PARTS)
     if whole and not isinstance(content.setdefault(TIMES, {}), dict):

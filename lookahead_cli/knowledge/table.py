@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from lookahead_cli.decoding.drafters import LONGEST_CONTEXT
-from lookahead_cli.decoding.likely import certainty
+from lookahead_cli.decoding.likely import CERTAINTIES, certainty
 
 FORMAT = 1
 """Part of the file's name: raise it when the content changes its meaning, and old tables are made anew."""
@@ -90,6 +90,7 @@ class TableBuilder:
         unfinished = file.with_name(f".{file.name}.{os.getpid()}")
         try:
             save_file(arrays, unfinished)
+            unfinished.chmod(0o644)  # safetensors files begin as private ones, but a cache can be shared
             unfinished.replace(file)
         finally:
             unfinished.unlink(missing_ok=True)
@@ -164,4 +165,20 @@ def load_table(file: Path, vocab: int) -> SuccessorTable | None:
     names |= {f"{part}.contexts" for part in parts[1:]}
     if not names <= set(arrays) or len(arrays["single.tokens"]) != vocab:
         return None
+    if arrays["conversations"].shape != (1,) or not all(is_whole(arrays, part, vocab) for part in parts):
+        return None
     return SuccessorTable(arrays)
+
+
+def is_whole(arrays: Mapping[str, NDArray[np.generic]], part: str, vocab: int) -> bool:
+    """Whether the columns of a part fit together and hold what they should."""
+    tokens, kinds = arrays[f"{part}.tokens"], arrays[f"{part}.kinds"]
+    contexts = arrays.get(f"{part}.contexts")
+    return (
+        tokens.dtype == np.int32
+        and kinds.dtype == np.uint8
+        and tokens.shape == kinds.shape == (len(tokens), FOLLOWERS)
+        and (contexts is None or (contexts.dtype == np.int64 and contexts.shape == (len(tokens),)))
+        and bool(np.all((tokens >= NO_TOKEN) & (tokens < vocab)))  # type: ignore[operator]
+        and bool(np.all(kinds < CERTAINTIES))  # type: ignore[operator]
+    )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
+
+from lookahead_cli.text.visible import visible
 
 if TYPE_CHECKING:
     from lookahead_cli.bench.contest import Contestant, Tally
@@ -13,16 +16,24 @@ if TYPE_CHECKING:
 
 def overall_table(contestants: Sequence[Contestant]) -> Table:
     """A line for each contestant; ratios are to the first one."""
-    table = Table(title=f"{contestants[0].overall.prompts} prompts", title_justify="left")
+    table = Table(title=f"{contestants[0].overall.prompts} prompts", title_justify="left", box=SIMPLE_HEAD, padding=0)
     table.add_column("strategy", overflow="fold")
-    for heading in ("tokens/step", "drafted/step", "accepted", "tokens/s", "speed", "overhead", "same tokens"):
-        table.add_column(heading, justify="right")
+    for heading in (
+        "tokens\n/step",
+        "drafted\n/step",
+        "accepted",
+        "tokens\n/s",
+        "speed",
+        "over-\nhead",
+        "same\ntokens",
+    ):
+        table.add_column(heading, justify="right", min_width=len("accepted") if heading == "accepted" else 7)
     first = contestants[0].overall
     for contestant in contestants:
         tally = contestant.overall
         rate = tally.acceptance_rate
         table.add_row(
-            contestant.name,
+            visible(contestant.name),
             f"{tally.tokens_per_step:.2f}",
             f"{tally.drafted_per_step:.1f}",
             "" if rate is None else f"{rate:.1%}",
@@ -36,13 +47,13 @@ def overall_table(contestants: Sequence[Contestant]) -> Table:
 
 def category_table(contestants: Sequence[Contestant]) -> Table:
     """Tokens per step: a line for each category, a column for each contestant."""
-    table = Table(title="tokens per step", title_justify="left")
+    table = Table(title="tokens per step", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("category")
     for contestant in contestants:
-        table.add_column(contestant.name, justify="right", overflow="fold")
+        table.add_column(visible(contestant.name), min_width=6, justify="right", overflow="fold")
     for category in contestants[0].categories:
         numbers = [contestant.categories[category].tokens_per_step for contestant in contestants]
-        table.add_row(category, *(f"{number:.2f}" for number in numbers))
+        table.add_row(visible(category), *(f"{number:.2f}" for number in numbers))
     return table
 
 

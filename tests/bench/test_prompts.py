@@ -21,7 +21,9 @@ def test_plain_lines_and_json_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [(b"", "holds no prompts"), (b"{\n", "line 1: not JSON"), (b'{"prompt": "x"}\n[]\n', "line 2: no prompt"),
-     (b'{"turns": []}', "line 1: no prompt"), (b'{"prompt": 3}', "line 1: no prompt"), (b"\xff\xfe", "not UTF-8")],
+     (b'{"turns": []}', "line 1: no prompt"),
+     (b'{"prompt": "x", "category": "\\ud800"}', "line 1: half characters"),
+     (b'{"prompt": 3}', "line 1: no prompt"), (b"\xff\xfe", "not UTF-8")],
 )  # fmt: skip
 def test_bad_files_say_where(content: bytes, said: str, tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"

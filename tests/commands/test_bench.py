@@ -37,7 +37,7 @@ def test_strategies_are_compared_on_all_prompts(lookahead: Lookahead, llama_fold
     assert 0 < four["drafted_per_step"] <= 4
     table = lookahead(*asked, *contest)
     assert table.code == 0
-    assert "same tokens" in table.text
+    assert "accepted" in table.text
     assert "lookahead:k=8" in table.text
     assert "\x1b" not in table.text
 
@@ -66,6 +66,7 @@ def test_a_limit_and_the_default_contest(lookahead: Lookahead, llama_folder: str
     [
         (["--with", "lookahed"], ['"lookahed" is no strategy', 'did you mean "lookahead"']),
         (["--with", "lookahead:k"], ["option --with lookahead:k", "key=value"]),
+        (["--with", "lookahead:strategy=greedy"], ["strategy is set already"]),
         (["--with", "lookahead:k=0"], ["option --with lookahead:k=0", "k"]),
         (["--with", "lookahead:kk=3"], ["kk is not a known key", 'did you mean "k"']),
         (["--with", "lookahead:drafters=copy"], ["drafters", "copies"]),
@@ -88,6 +89,7 @@ def test_a_prompt_that_does_not_fit_ends_the_contest_with_what_there_is(
     (tmp_path / "long.txt").write_text("hello\n" + "hello " * 400 + "\nhello\n")
     outcome = lookahead("bench", "--prompts", "long.txt", "-m", llama_folder, "-n", "5", "--json")
     assert outcome.code == 2
+    assert "long.txt, line 2: the prompt has" in outcome.stderr
     assert "leaves no room in the context" in outcome.stderr
     assert "this is what 1 of 3 prompts came to" in outcome.stderr
     assert {entry["prompts"] for entry in json.loads(outcome.stdout)["strategies"]} == {1}

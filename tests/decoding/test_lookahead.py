@@ -24,6 +24,7 @@ EVERY_WAY: list[dict[str, Any]] = [
     *({"k": 16, "drafters": [name]} for name in DRAFTERS),
     {"k": 8, "window": 5, "ngram_length": 4},
     {"k": "auto", "window": 3, "ngram_length": 3, "init": "random"},
+    {"k": 4, "window": 1, "ngram_length": 2, "init": "model"},
     {"strategy": "prompt-lookup", "k": 8},
 ]
 

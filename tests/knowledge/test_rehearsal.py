@@ -11,7 +11,7 @@ import torch
 
 from lookahead_cli.decoding.likely import certainty
 from lookahead_cli.knowledge import rehearsal
-from lookahead_cli.knowledge.background import MOST_ATTEMPTS, MOST_PARAMETERS, start_rehearsal
+from lookahead_cli.knowledge.background import ATTEMPTS, MOST_ATTEMPTS, MOST_PARAMETERS, count_attempt, start_rehearsal
 from lookahead_cli.knowledge.rehearsal import CONVERSATIONS, Forward, find_opening, rehearse, write
 from lookahead_cli.knowledge.table import TableBuilder, load_table, table_file
 from lookahead_cli.models.loading import LoadedModel, load
@@ -99,8 +99,11 @@ def test_it_is_not_started_in_vain(folder: Path, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("subprocess.Popen", lambda *arguments, **options: started.append(arguments))
     assert not start_rehearsal(folder, tmp_path, 10, parameters=MOST_PARAMETERS + 1)
     for _ in range(2 * MOST_ATTEMPTS):
-        start_rehearsal(folder, tmp_path, 10, parameters=1000)
+        if start_rehearsal(folder, tmp_path, 10, parameters=1000):
+            count_attempt(tmp_path)  # as the process does
     assert len(started) == MOST_ATTEMPTS, "one that never ends well is given up"
+    (tmp_path / ATTEMPTS).write_text("Infinity")
+    assert start_rehearsal(folder, tmp_path, 10, parameters=1000), "a damaged count is none"
     if os.geteuid():
         (tmp_path / "locked").mkdir(mode=0o500)
         assert not start_rehearsal(folder, tmp_path / "locked" / "x", 10, parameters=1000)

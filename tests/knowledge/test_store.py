@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 import lookahead_cli as lookahead
 from lookahead_cli.knowledge.store import SHIPPED_RATES, knowledge_folder, rates_file, read_rates, write_rates
 from tests.tiny_models import save_tiny_llama
 
+MACHINE = f"cpu float32 {torch.get_num_threads()} {torch.__version__}"
 SECRET = "xylophone zebra quartz"
 
 
@@ -62,7 +64,13 @@ def test_damaged_rates_are_as_good_as_none(model: Path) -> None:
     settings = lookahead.load_settings(source=str(model), k=8, max_new_tokens=20)
     file = rates_file(knowledge_folder(model), sampled=False)
     file.parent.mkdir(parents=True)
-    for damaged in ("{", "[]", '{"rates": 5}', '{"rates": {"copies": {"0": "x"}}, "silent": {}, "weights": {}}'):
+    empty: dict[str, object] = {"rates": {}, "silent": {}, "weights": {}}
+    for damaged in (
+        "{", "[]", '{"rates": 5}', "[" * 100_000,
+        json.dumps({**empty, "rates": {"copies": {"0": "x"}}}),
+        json.dumps({**empty, "times": {MACHINE: {"0": 0.0}}}),
+        json.dumps({**empty, "times": 3}),
+    ):  # fmt: skip
         file.write_text(damaged)
         generation = lookahead.open_session(settings).generate(SECRET)
         list(generation)

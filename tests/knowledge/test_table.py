@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
 
 from lookahead_cli.decoding.likely import certainty
 from lookahead_cli.knowledge.table import FOLLOWERS, TOKEN_BITS, TableBuilder, load_table, pack, row_of
@@ -63,3 +66,15 @@ def test_a_file_that_is_no_table_is_none(tmp_path: Path) -> None:
     TableBuilder(VOCAB).save(tmp_path / "small")
     assert load_table(tmp_path / "small", VOCAB) is not None
     assert load_table(tmp_path / "small", VOCAB + 1) is None, "another vocabulary"
+    whole = load_file(tmp_path / "small")
+    wrongs: dict[str, Any] = {
+        "conversations": np.zeros(0, dtype=np.int64),
+        "1.contexts": np.zeros(3, dtype=np.int64),
+        "single.tokens": np.zeros(VOCAB, dtype=np.int32),
+        "single.kinds": np.full((VOCAB, FOLLOWERS), 255, dtype=np.uint8),
+        "2.tokens": np.full((1, FOLLOWERS), 999_999, dtype=np.int32),
+        "3.tokens": np.zeros((0, FOLLOWERS), dtype=np.float32),
+    }
+    for name, wrong in wrongs.items():
+        save_file({**whole, name: wrong}, tmp_path / "wrong")
+        assert load_table(tmp_path / "wrong", VOCAB) is None, name
