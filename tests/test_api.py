@@ -87,3 +87,18 @@ def test_a_window_branch_without_its_pool_is_refused(tmp_path: Path) -> None:
         )
         with pytest.raises(lookahead.LookaheadError, match=r'window: .*"n-grams" among its drafters'):
             session.generate(PROMPT)
+
+
+@pytest.mark.parametrize("across", [True, False])
+def test_what_one_prompt_taught_serves_the_next_unless_turned_off(across: bool, tmp_path: Path) -> None:
+    folder = save_parrot(tmp_path / "parrot", "some text to say that does not repeat itself")
+    settings = lookahead.load_settings(
+        source=str(folder), template="raw", k=8, drafters=["copies"], across_prompts=across
+    )
+    session = lookahead.open_session(settings)
+    steps = []
+    for _ in range(2):
+        generation = session.generate(PROMPT)
+        list(generation)
+        steps.append(generation.statistics.steps)
+    assert (steps[1] < steps[0] / 2) == across
