@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -127,10 +128,11 @@ class Session:
     def _strategy(self, sampling: SamplingSettings) -> Strategy:
         decoding = self.settings.decoding
         if self.strategy is None or not decoding.across_prompts:
-            known = known_beforehand(
-                self.knowledge, self.runner.vocab, sampled=sampling.temperature > 0, machine=self._machine
-            )
-            self.strategy = STRATEGIES[decoding.strategy](decoding, sampling, self.runner.vocab, known)
+            recall = partial(
+                known_beforehand, self.knowledge, self.runner.vocab,
+                sampled=sampling.temperature > 0, machine=self._machine,
+            )  # fmt: skip
+            self.strategy = STRATEGIES[decoding.strategy](decoding, sampling, self.runner.vocab, recall)
         return self.strategy
 
     def with_decoding(self, decoding: DecodingSettings) -> Session:

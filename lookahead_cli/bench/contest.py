@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lookahead_cli.bench.prompts import BenchPrompt
+from lookahead_cli.decoding.statistics import Statistics
 from lookahead_cli.decoding.strategies import STRATEGIES
 from lookahead_cli.errors import ProfileError, PromptError
 from lookahead_cli.layers import with_values
@@ -15,51 +16,17 @@ from lookahead_cli.session import Generation, Session
 
 @dataclass
 class Tally:
-    """Sums over prompts. Seconds of wall time."""
+    """Sums over prompts."""
 
     prompts: int = 0
-    tokens: int = 0
-    steps: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    seconds: float = 0.0
-    """Of decoding, prompt processing left out."""
-    forward_seconds: float = 0.0
-    """Of these, inside the model."""
     same: int = 0
     """Prompts with exactly the tokens of the first contestant."""
+    statistics: Statistics = field(default_factory=Statistics)
 
     def add(self, generation: Generation, same: bool) -> None:
-        statistics = generation.statistics
         self.prompts += 1
-        self.tokens += statistics.tokens
-        self.steps += statistics.steps
-        self.drafted += statistics.drafted
-        self.accepted += statistics.accepted
-        self.seconds += statistics.decode_seconds
-        self.forward_seconds += statistics.forward_seconds
         self.same += same
-
-    @property
-    def tokens_per_step(self) -> float:
-        return self.tokens / self.steps if self.steps else 0.0
-
-    @property
-    def drafted_per_step(self) -> float:
-        return self.drafted / self.steps if self.steps else 0.0
-
-    @property
-    def acceptance_rate(self) -> float | None:
-        return self.accepted / self.drafted if self.drafted else None
-
-    @property
-    def tokens_per_second(self) -> float:
-        return self.tokens / self.seconds if self.seconds else 0.0
-
-    @property
-    def overhead(self) -> float:
-        """Part of a step's time spent outside the model: drafting, selecting, learning, detokenising."""
-        return 1 - self.forward_seconds / self.seconds if self.seconds else 0.0
+        self.statistics.include(generation.statistics)
 
 
 @dataclass

@@ -79,7 +79,7 @@ def bench(
         done = 0
         try:
             for done in compete(entered, chosen, fresh=fresh):
-                so_far = ", ".join(f"{each.name} {each.overall.tokens_per_step:.2f}" for each in entered)
+                so_far = ", ".join(f"{each.name} {each.overall.statistics.tokens_per_step:.2f}" for each in entered)
                 progress(f"{done} of {len(chosen)} prompts; tokens per step: {so_far}", done / len(chosen))
         except (KeyboardInterrupt, LookaheadError) as error:
             ended = error

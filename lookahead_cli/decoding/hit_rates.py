@@ -16,9 +16,8 @@ from typing import Any
 
 from lookahead_cli.decoding.drafters import Drafter
 
-SILENT = -1
-"""The kind of a token that a drafter could have named and did not."""
 EXPECTED_SILENT = 0.02
+"""Where the rate of tokens that a drafter could have named and did not starts."""
 REMEMBERED = 400.0
 """Trials after which old ones fade, so that rates follow the text."""
 FIRST_WEIGHT, ONLY_WEIGHT = 0.4, 1.0

@@ -50,6 +50,19 @@ class Statistics:
         if self.time_to_first_token is None:
             self.time_to_first_token = self.prefill_seconds + event.seconds
 
+    def include(self, other: Statistics) -> None:
+        """Add the counts and times of another generation; the time to the first token stays one generation's own."""
+        self.prefill_tokens += other.prefill_tokens
+        self.tokens += other.tokens
+        self.steps += other.steps
+        self.prefill_seconds += other.prefill_seconds
+        self.decode_seconds += other.decode_seconds
+        self.forward_seconds += other.forward_seconds
+        for drafter, counts in other.drafters.items():
+            own = self.drafters.setdefault(drafter, DrafterCounts())
+            own.drafted += counts.drafted
+            own.accepted += counts.accepted
+
     @property
     def drafted(self) -> int:
         """Draft tokens verified."""
@@ -64,6 +77,16 @@ class Statistics:
     def tokens_per_step(self) -> float:
         """Emitted tokens per step after prefill; plain decoding is 1.00."""
         return self.tokens / self.steps if self.steps else 0.0
+
+    @property
+    def drafted_per_step(self) -> float:
+        """Draft tokens verified per step."""
+        return self.drafted / self.steps if self.steps else 0.0
+
+    @property
+    def overhead(self) -> float:
+        """Part of the decoding time spent outside the model: drafting, selecting, learning, detokenising."""
+        return 1 - self.forward_seconds / self.decode_seconds if self.decode_seconds else 0.0
 
     @property
     def acceptance_rate(self) -> float | None:

@@ -17,17 +17,19 @@ if TYPE_CHECKING:
     from lookahead_cli.decoding.strategy import Strategy
     from lookahead_cli.profile import DecodingSettings
 
-    MakeStrategy = Callable[[DecodingSettings, SamplingSettings, int, PriorKnowledge], Strategy]
-    """From the settings, the part of them that selecting uses, the size of the vocabulary, and what is known."""
+    Recall = Callable[[], PriorKnowledge]
+    """Reads what a fresh process knows: only strategies that use it have it read."""
+    MakeStrategy = Callable[[DecodingSettings, SamplingSettings, int, Recall], Strategy]
+    """From the settings, the part of them that selecting uses, the size of the vocabulary, and what there is to recall."""
 
 
-def _greedy(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge) -> Strategy:
+def _greedy(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall) -> Strategy:
     from lookahead_cli.decoding.greedy import Greedy
 
     return Greedy()
 
 
-def _jacobi(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge) -> Strategy:
+def _jacobi(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall) -> Strategy:
     from lookahead_cli.decoding.jacobi import JacobiWindow
     from lookahead_cli.decoding.window_init import WINDOW_INITS
     from lookahead_cli.decoding.window_size import WindowSize
@@ -35,18 +37,16 @@ def _jacobi(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, 
     return JacobiWindow(WindowSize.of(settings.k), WINDOW_INITS[settings.init], settings.refill, sampling, vocab)
 
 
-def _lookahead(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge) -> Strategy:
-    return merged(settings.drafters, settings, sampling, vocab, known)
+def _lookahead(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall) -> Strategy:
+    return merged(settings.drafters, settings, sampling, vocab, recall)
 
 
-def _prompt_lookup(
-    settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge
-) -> Strategy:
-    return merged(["copies"], settings, sampling, vocab, known)
+def _prompt_lookup(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall) -> Strategy:
+    return merged(["copies"], settings, sampling, vocab, recall)
 
 
 def merged(
-    names: Sequence[str], settings: DecodingSettings, sampling: SamplingSettings, vocab: int, known: PriorKnowledge
+    names: Sequence[str], settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall
 ) -> Strategy:
     """The lookahead strategy with the drafters of these names.
 
@@ -60,6 +60,7 @@ def merged(
     from lookahead_cli.decoding.window_branch import WindowBranch
     from lookahead_cli.decoding.window_init import WINDOW_INITS
 
+    known = recall()
     wanted = Wanted(settings, sampling, vocab, known.rehearsed)
     drafters = [drafter for name in names for drafter in DRAFTERS[name](wanted)]
     rates, times = HitRates(drafters), StepTimes()

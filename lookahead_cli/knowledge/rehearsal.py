@@ -18,6 +18,7 @@ from torch import Tensor
 
 from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
 from lookahead_cli.knowledge.table import Row, TableBuilder, row_of
+from lookahead_cli.models.transformers_runner import cache_argument
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -74,7 +75,7 @@ class Forward:
     def __init__(self, model: Any) -> None:
         self.model = model
         parameters = inspect.signature(model.forward).parameters
-        self.cache_argument = "cache" if "cache" in parameters else "past_key_values"
+        self.cache_argument = cache_argument(parameters)
         self.known = set(parameters)
 
     def __call__(self, ids: Tensor, **options: Any) -> Tensor:

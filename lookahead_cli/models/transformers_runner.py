@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,7 @@ class TransformersRunner:
         self.device = model.device
         self.vocab = model.get_input_embeddings().num_embeddings
         parameters = inspect.signature(model.forward).parameters
-        # The argument was renamed between transformers releases.
-        self.cache_argument = "cache" if "cache" in parameters else "past_key_values"
+        self.cache_argument = cache_argument(parameters)
         if self.cache_argument not in parameters:
             raise ModelError(
                 f"{type(model).__name__} keeps its state in its own way, not in a transformers cache: "
@@ -207,6 +206,11 @@ class TransformersRunner:
             if not layer.is_croppable
         ]
         return obstacles[0] if obstacles else None
+
+
+def cache_argument(parameters: Collection[str]) -> str:
+    """The name of the cache among the parameters of a model's forward: it was changed between transformers releases."""
+    return "cache" if "cache" in parameters else "past_key_values"
 
 
 def is_chain(parents: Sequence[int]) -> bool:

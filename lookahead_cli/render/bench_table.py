@@ -31,15 +31,15 @@ def overall_table(contestants: Sequence[Contestant]) -> Table:
     first = contestants[0].overall
     for contestant in contestants:
         tally = contestant.overall
-        rate = tally.acceptance_rate
+        rate = tally.statistics.acceptance_rate
         table.add_row(
             visible(contestant.name),
-            f"{tally.tokens_per_step:.2f}",
-            f"{tally.drafted_per_step:.1f}",
+            f"{tally.statistics.tokens_per_step:.2f}",
+            f"{tally.statistics.drafted_per_step:.1f}",
             "" if rate is None else f"{rate:.1%}",
-            f"{tally.tokens_per_second:.1f}",
+            f"{tally.statistics.tokens_per_second:.1f}",
             f"{speed_ratio(tally, first):.2f}x",
-            f"{tally.overhead:.1%}",
+            f"{tally.statistics.overhead:.1%}",
             f"{tally.same}/{tally.prompts}",
         )
     return table
@@ -52,7 +52,7 @@ def category_table(contestants: Sequence[Contestant]) -> Table:
     for contestant in contestants:
         table.add_column(visible(contestant.name), min_width=6, justify="right", overflow="fold")
     for category in contestants[0].categories:
-        numbers = [contestant.categories[category].tokens_per_step for contestant in contestants]
+        numbers = [contestant.categories[category].statistics.tokens_per_step for contestant in contestants]
         table.add_row(visible(category), *(f"{number:.2f}" for number in numbers))
     return table
 
@@ -79,19 +79,23 @@ def numbers(tally: Tally, first: Tally) -> dict[str, Any]:
     """All that is known of a contestant, overall or in one category."""
     return {
         "prompts": tally.prompts,
-        "tokens": tally.tokens,
-        "steps": tally.steps,
-        "tokens_per_step": tally.tokens_per_step,
-        "drafted_per_step": tally.drafted_per_step,
-        "acceptance_rate": tally.acceptance_rate,
-        "decode_seconds": tally.seconds,
-        "tokens_per_second": tally.tokens_per_second,
+        "tokens": tally.statistics.tokens,
+        "steps": tally.statistics.steps,
+        "tokens_per_step": tally.statistics.tokens_per_step,
+        "drafted_per_step": tally.statistics.drafted_per_step,
+        "acceptance_rate": tally.statistics.acceptance_rate,
+        "decode_seconds": tally.statistics.decode_seconds,
+        "tokens_per_second": tally.statistics.tokens_per_second,
         "speed": speed_ratio(tally, first),
-        "overhead": tally.overhead,
+        "overhead": tally.statistics.overhead,
         "same_tokens": tally.same,
     }
 
 
 def speed_ratio(tally: Tally, first: Tally) -> float:
     """Tokens per second over those of the first contestant."""
-    return tally.tokens_per_second / first.tokens_per_second if first.tokens_per_second else 0.0
+    return (
+        tally.statistics.tokens_per_second / first.statistics.tokens_per_second
+        if first.statistics.tokens_per_second
+        else 0.0
+    )

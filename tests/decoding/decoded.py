@@ -60,7 +60,7 @@ def run(
         prompt_tokens=len(prompt),
         context_length=context_length,
     )
-    drafts = drafts or STRATEGIES[settings.strategy](settings, sampling, runner.vocab, PriorKnowledge())
+    drafts = drafts or STRATEGIES[settings.strategy](settings, sampling, runner.vocab, PriorKnowledge)
     statistics, steps = Statistics(), []
     for event in decode(runner, drafts, TokenSelector(sampling), prompt, ending):
         statistics.add(event)

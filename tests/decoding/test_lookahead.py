@@ -37,7 +37,7 @@ def model(request: pytest.FixtureRequest) -> Any:
 def strategy(runner: TransformersRunner, **decoding: Any) -> Lookahead:
     """A strategy that can be given more than one prompt."""
     settings = DecodingSettings(repetition_penalty=1.0, **decoding)
-    made = STRATEGIES[settings.strategy](settings, sampling_settings(settings), runner.vocab, PriorKnowledge())
+    made = STRATEGIES[settings.strategy](settings, sampling_settings(settings), runner.vocab, PriorKnowledge)
     assert isinstance(made, Lookahead)
     return made
 

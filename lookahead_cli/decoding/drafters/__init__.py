@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 LONGEST_CONTEXT = 3
 """Tokens before a guess that drafters look at, but for copies, which match longer runs."""
 
+NOTHING: Mapping[int, int] = {}
+"""What a drafter says that knows nothing."""
+
+
+class ByContext:
+    """The state of drafters that look at the last tokens alone: these tokens, guesses among them."""
+
+    def root(self, committed: Sequence[int]) -> tuple[int, ...]:
+        return tuple(committed[-LONGEST_CONTEXT:])
+
+    def follow(self, state: tuple[int, ...], token: int) -> tuple[int, ...]:
+        return (*state, token)[-LONGEST_CONTEXT:]
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from lookahead_cli.decoding.drafters import LONGEST_CONTEXT, Outcome
+from lookahead_cli.decoding.drafters import NOTHING, ByContext, Outcome
 from lookahead_cli.decoding.likely import LikelyTokens
 
 NAME = "n-grams"
@@ -18,10 +18,9 @@ ORDERS = (2, 1)
 """Tokens an n-gram is looked up by, most telling first. Longer ones are followed token by token."""
 FOLLOWERS = 4
 """Latest continuations kept for each start of an n-gram."""
-NOTHING: Mapping[int, int] = {}
 
 
-class NgramPool:
+class NgramPool(ByContext):
     """Starts of n-grams with their latest continuations; the one least recently useful goes first."""
 
     name = key = NAME
@@ -44,12 +43,6 @@ class NgramPool:
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
         pass
-
-    def root(self, committed: Sequence[int]) -> tuple[int, ...]:
-        return tuple(committed[-LONGEST_CONTEXT:])
-
-    def follow(self, state: tuple[int, ...], token: int) -> tuple[int, ...]:
-        return (*state, token)[-LONGEST_CONTEXT:]
 
     def guesses(self, state: tuple[int, ...]) -> Mapping[int, int]:
         for place, order in enumerate(ORDERS):

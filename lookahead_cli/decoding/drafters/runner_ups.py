@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lookahead_cli.decoding.drafters import Outcome
+from lookahead_cli.decoding.drafters import NOTHING, Outcome
 from lookahead_cli.decoding.likely import CERTAINTIES, LikelyTokens, expected_of
 
 NAME = "runner-ups"
 ROWS = 2
 """Rows looked back on."""
-NOTHING: Mapping[int, int] = {}
 
 
 class RunnerUps:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from lookahead_cli.decoding.drafters import LONGEST_CONTEXT, Outcome
+from lookahead_cli.decoding.drafters import NOTHING, ByContext, Outcome
 from lookahead_cli.decoding.likely import CERTAINTIES, LIKELY, LikelyTokens, certainty, expected_of
 from lookahead_cli.decoding.prior_knowledge import RehearsedContexts
 
@@ -18,10 +18,9 @@ NAME = "successors"
 NEWS = 0.5
 """Weight of a new row after a single token, whose successors vary: the old rows keep the rest. Longer contexts say
 nearly the same each time, there the latest row is the best."""
-NOTHING: Mapping[int, int] = {}
 
 
-class Successors:
+class Successors(ByContext):
     """Likely tokens by the last `order` tokens; the context least recently asked for goes first."""
 
     name = NAME
@@ -40,12 +39,6 @@ class Successors:
             return
         for end in range(self.order, len(likely) + 1):
             self._store(tuple(prompt[end - self.order : end]), likely, end - 1)
-
-    def root(self, committed: Sequence[int]) -> tuple[int, ...]:
-        return tuple(committed[-LONGEST_CONTEXT:])
-
-    def follow(self, state: tuple[int, ...], token: int) -> tuple[int, ...]:
-        return (*state, token)[-LONGEST_CONTEXT:]
 
     def guesses(self, state: tuple[int, ...]) -> Mapping[int, int]:
         context = state[-self.order :]
