@@ -94,8 +94,5 @@ def numbers(tally: Tally, first: Tally) -> dict[str, Any]:
 
 def speed_ratio(tally: Tally, first: Tally) -> float:
     """Tokens per second over those of the first contestant."""
-    return (
-        tally.statistics.tokens_per_second / first.statistics.tokens_per_second
-        if first.statistics.tokens_per_second
-        else 0.0
-    )
+    reference = first.statistics.tokens_per_second
+    return tally.statistics.tokens_per_second / reference if reference else 0.0
