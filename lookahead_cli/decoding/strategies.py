@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Recall = Callable[[], PriorKnowledge]
     """Reads what a fresh process knows: only strategies that use it have it read."""
     MakeStrategy = Callable[[DecodingSettings, SamplingSettings, int, Recall], Strategy]
-    """From the settings, the part of them that selecting uses, the size of the vocabulary, and what there is to recall."""
+    """From the settings, the part of them that selecting uses, the size of the vocabulary, and what is known."""
 
 
 def _greedy(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall) -> Strategy:
