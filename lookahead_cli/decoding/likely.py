@@ -13,6 +13,8 @@ LIKELY = 8
 """Tokens kept per row: those behind them are hardly ever right, and a tree of some dozen nodes has no room."""
 
 
+BLOCK = 64
+"""Entries of a row that are looked at together."""
 CERTAINTY_EDGES = (0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 CERTAINTIES = len(CERTAINTY_EDGES) + 1
 
@@ -54,6 +56,23 @@ class LikelyTokens:
 
 def likely_tokens(logits: Tensor, count: int = LIKELY) -> LikelyTokens:
     """From `logits` (n, vocab): the `count` likeliest tokens of each row, fewer if the vocabulary is smaller."""
-    values, ids = torch.topk(logits, min(count, logits.shape[-1]), dim=-1)
-    probabilities = torch.exp(values.float() - torch.logsumexp(logits.float(), dim=-1, keepdim=True))
+    logits = logits.float()
+    ids = largest(logits, min(count, logits.shape[-1]))
+    # The fused kernel beats logsumexp, though most of what it writes is not read.
+    probabilities = torch.log_softmax(logits, dim=-1).gather(1, ids).exp()
     return LikelyTokens(ids.tolist(), probabilities.tolist())
+
+
+def largest(rows: Tensor, count: int) -> Tensor:
+    """Indices (n, count) of the largest entries of each row (n, m), largest first.
+
+    The same as `topk`, several times as fast on a vocabulary: only the blocks with the largest maxima are sorted, and
+    the `count` largest entries lie in the `count` blocks whose maxima are largest.
+    """
+    if rows.shape[-1] % BLOCK or rows.shape[-1] < BLOCK * count:
+        return torch.topk(rows, count, dim=-1).indices
+    blocks = rows.reshape(len(rows), -1, BLOCK)
+    best = torch.topk(blocks.amax(dim=-1), count).indices  # (n, count)
+    candidates = blocks.gather(1, best[:, :, None].expand(-1, -1, BLOCK)).view(len(rows), -1)
+    places = torch.topk(candidates, count).indices
+    return best.gather(1, places // BLOCK) * BLOCK + places % BLOCK
