@@ -78,13 +78,25 @@ class ModelSettings(Section):
     )
     revision: str = setting("", "branch, tag or commit of a hub id; empty: the main branch", "text")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
-        "auto", "number format of the weights; auto: float32", '"auto", "float32", "bfloat16" or "float16"'
+        "auto",
+        "number format of the weights; auto: half precision where it is fast and tokens stay the same, else float32",
+        '"auto", "float32", "bfloat16" or "float16"',
+    )
+    weights: Literal["auto", "full"] = setting(
+        "auto",
+        "auto: weights stored in 4 bits are computed with as such, which is faster; full: all in dtype",
+        '"auto" or "full"',
     )
     device: str = setting(
         "auto",
-        "where it runs; auto: CUDA, then MPS, then CPU",
-        '"auto", "cpu", "cuda", "cuda:N" or "mps"',
-        pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$",
+        "where it runs; auto: CUDA, then MPS, then CPU; spread: over all of them, for a model too large for one",
+        '"auto", "cpu", "cuda", "cuda:N", "mps" or "spread"',
+        pattern=r"^(auto|cpu|mps|cuda(:\d+)?|spread)$",
+    )
+    runner: Literal["auto", "lean", "transformers"] = setting(
+        "auto",
+        "what computes it; lean: our own forward pass, for the Llama family; auto: lean where it can",
+        '"auto", "lean" or "transformers"',
     )
     threads: Literal["auto"] | Annotated[int, Field(ge=1, le=MOST_THREADS)] = setting(
         "auto", "CPU threads; auto: torch decides", f'"auto" or a whole number from 1 to {MOST_THREADS}'

@@ -22,12 +22,12 @@ from lookahead_cli.decoding.strategy import Strategy
 from lookahead_cli.errors import LookaheadError, ModelError, ProfileError, PromptError
 from lookahead_cli.knowledge.background import start_rehearsal
 from lookahead_cli.knowledge.store import TIMES, knowledge_folder, known_beforehand, rates_file, write_rates
+from lookahead_cli.models.devices import name_of
 from lookahead_cli.models.generation_defaults import ignored_settings, own_repetition_penalty
-from lookahead_cli.models.loading import LoadedModel, load
+from lookahead_cli.models.loading import LoadedModel, Wish, load
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.models.runner import Runner
 from lookahead_cli.models.sources import locate
-from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.profile import DecodingSettings, Settings
 from lookahead_cli.text.chat import Template, choose_template, encode
 from lookahead_cli.text.prompt import is_unicode
@@ -84,7 +84,6 @@ class Session:
     settings: Settings
     """As they are in force: of the model, decoding and prompt nothing is left open but `k`, where "auto" is a rule."""
     loaded: LoadedModel
-    runner: Runner
     notices: list[str]
     """What the user should know about how this model is run, a sentence each."""
     knowledge: Path
@@ -94,6 +93,11 @@ class Session:
     keeps_hit_rates: bool = True
     """Whether what is learned about kinds of guesses is stored for later processes."""
     turn: Turn = field(default_factory=Turn)
+
+    @property
+    def runner(self) -> Runner:
+        """What runs the model."""
+        return self.loaded.runner
 
     def generate(self, prompt: str) -> Generation:
         """Start a generation; nothing is computed until it is iterated. One at a time: they share the KV cache.
@@ -123,7 +127,7 @@ class Session:
     def _machine(self) -> str:
         """What the time of a step depends on, beside the model and the number of nodes."""
         model = self.settings.model
-        return f"{model.device} {model.dtype} {model.threads} {torch.__version__}"
+        return f"{model.runner} {model.weights} {model.device} {model.dtype} {model.threads} {torch.__version__}"
 
     def _strategy(self, sampling: SamplingSettings) -> Strategy:
         decoding = self.settings.decoding
@@ -142,8 +146,8 @@ class Session:
             ProfileError: a setting does not fit the model.
         """
         wanted = self.settings.model_copy(update={"decoding": decoding})
-        settings = settle(wanted, self.loaded, self.runner)
-        said = notices(wanted, settings, self.loaded, self.runner)
+        settings = settle(wanted, self.loaded)
+        said = notices(wanted, settings, self.loaded)
         return replace(self, settings=settings, notices=said, strategy=None, keeps_hit_rates=False)
 
     def keep_hit_rates(self) -> None:
@@ -160,8 +164,7 @@ class Session:
         decoding = self.settings.decoding
         if not decoding.rehearse or self.settings.model.allow or not isinstance(self.strategy, Lookahead):
             return False  # a risk was taken for this process, not for one that nobody sees
-        parameters = self.loaded.model.num_parameters()
-        return start_rehearsal(self.loaded.folder, self.knowledge, self.runner.vocab, parameters)
+        return start_rehearsal(self.loaded.folder, self.knowledge, self.runner.vocab, self.loaded.parameters)
 
     def _check_room(self, ids: list[int]) -> None:
         if max(ids) >= self.runner.vocab:
@@ -205,30 +208,30 @@ def open_session(settings: Settings, progress: Progress = silent) -> Session:
     allow = frozenset(wanted.allow)
     folder = locate(wanted.source, revision=wanted.revision, allow=allow, progress=progress)
     context_length = None if wanted.context_length == "auto" else wanted.context_length
-    loaded = load(
-        folder, dtype=wanted.dtype, device=wanted.device, context_length=context_length, allow=allow, progress=progress
-    )
-    runner = TransformersRunner(loaded.model)
-    resolved = settle(settings, loaded, runner)
-    return Session(resolved, loaded, runner, notices(settings, resolved, loaded, runner), knowledge_folder(folder))
+    knowledge = knowledge_folder(folder)
+    wish = Wish(wanted.dtype, wanted.device, wanted.runner, context_length, allow, wanted.weights, knowledge)
+    loaded = load(folder, wish, progress)
+    resolved = settle(settings, loaded)
+    return Session(resolved, loaded, notices(settings, resolved, loaded), knowledge)
 
 
-def settle(settings: Settings, loaded: LoadedModel, runner: Runner) -> Settings:
+def settle(settings: Settings, loaded: LoadedModel) -> Settings:
     """The settings with every "auto" and "random" of the model, decoding and prompt replaced, but for `k`."""
     decoding = settings.decoding
     refuse_unreachable_stops(decoding.stop, loaded)
     penalty = decoding.repetition_penalty
     chosen = {
         "model": {
-            "dtype": dtype_name(loaded.dtype),
+            "dtype": name_of(loaded.dtype),
             "device": str(loaded.device),
+            "runner": loaded.runner_name,
             "threads": torch.get_num_threads(),
             "context_length": loaded.context_length,
         },
         "decoding": {
-            "strategy": PLAIN if runner.rewind_obstacle else decoding.strategy,
+            "strategy": PLAIN if loaded.runner.rewind_obstacle else decoding.strategy,
             "seed": secrets.randbelow(RANDOM_SEEDS) if decoding.seed == "random" else decoding.seed,
-            "repetition_penalty": own_repetition_penalty(loaded.model) if penalty == "auto" else penalty,
+            "repetition_penalty": own_repetition_penalty(loaded.generation) if penalty == "auto" else penalty,
         },
         "prompt": {"template": choose_template(loaded.tokenizer, settings.prompt.template, settings.prompt.system)},
     }
@@ -247,18 +250,20 @@ def refuse_unreachable_stops(stops: list[str], loaded: LoadedModel) -> None:
             )
 
 
-def notices(wanted: Settings, resolved: Settings, loaded: LoadedModel, runner: Runner) -> list[str]:
+def notices(wanted: Settings, resolved: Settings, loaded: LoadedModel) -> list[str]:
     """What the user should know, a sentence each."""
     said = []
+    runner = loaded.runner
     if runner.rewind_obstacle and wanted.decoding.strategy != PLAIN:
         said.append(f"guesses cannot be taken back with this model, decoding greedily: {runner.rewind_obstacle}")
     elif resolved.decoding.strategy in BRANCHING and runner.tree_obstacle:
         said.append(f"guesses cannot branch with this model, so they form a chain: {runner.tree_obstacle}")
-    if resolved.decoding.strategy != PLAIN and loaded.dtype != torch.float32:
+    if resolved.decoding.strategy != PLAIN and loaded.dependent_rows is not None:
         said.append(
-            f"in {dtype_name(loaded.dtype)} a near tie can fall differently from greedy decoding; float32 is exact"
+            f"in {name_of(loaded.dtype)} a near tie can fall differently from greedy decoding here "
+            f"({loaded.dependent_rows}); float32 is safer"
         )
-    if ignored := ignored_settings(loaded.model):
+    if ignored := ignored_settings(loaded.generation):
         said.append(f"the model's own generation settings {', '.join(ignored)} are not honoured")
     return said
 
@@ -275,8 +280,3 @@ def sampling_settings(decoding: DecodingSettings) -> SamplingSettings:
         repetition_penalty=decoding.repetition_penalty,
         seed=decoding.seed,
     )
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """ "float32" for torch.float32."""
-    return str(dtype).removeprefix("torch.")

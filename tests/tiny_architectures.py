@@ -28,17 +28,18 @@ _SIZES: dict[str, Any] = {
 }
 
 
-def _sizes(**changes: Any) -> dict[str, Any]:
+def sizes(**changes: Any) -> dict[str, Any]:
+    """The common sizes with `changes`."""
     return {**_SIZES, **changes}
 
 
 REWINDABLE: dict[str, Callable[[], Any]] = {
     "llama": lambda: transformers.LlamaConfig(**_SIZES),
     "qwen2": lambda: transformers.Qwen2Config(**_SIZES),
-    "qwen3": lambda: transformers.Qwen3Config(**_sizes(head_dim=8)),
-    "mistral": lambda: transformers.MistralConfig(**_sizes(sliding_window=SHORT_WINDOW)),
+    "qwen3": lambda: transformers.Qwen3Config(**sizes(head_dim=8)),
+    "mistral": lambda: transformers.MistralConfig(**sizes(sliding_window=SHORT_WINDOW)),
     "gemma3": lambda: transformers.Gemma3TextConfig(
-        **_sizes(head_dim=8, sliding_window=SHORT_WINDOW, layer_types=["sliding_attention", "full_attention"])
+        **sizes(head_dim=8, sliding_window=SHORT_WINDOW, layer_types=["sliding_attention", "full_attention"])
     ),
     "gpt2": lambda: transformers.GPT2Config(
         vocab_size=VOCAB, n_embd=32, n_layer=2, n_head=4, n_positions=256, initializer_range=0.2,
@@ -56,13 +57,13 @@ RUNNING_STATE: dict[str, Callable[[], Any]] = {
         tie_word_embeddings=False, bos_token_id=1, eos_token_id=None, pad_token_id=0,
     ),
     "bamba": lambda: transformers.BambaConfig(
-        **_sizes(
+        **sizes(
             mamba_n_heads=4, mamba_d_head=16, mamba_d_state=8, mamba_n_groups=1, attn_layer_indices=[1],
             mamba_chunk_size=16,
         )
     ),
     "qwen3-next": lambda: transformers.Qwen3NextConfig(
-        **_sizes(
+        **sizes(
             head_dim=8, layer_types=["linear_attention", "full_attention"], num_experts=2, num_experts_per_tok=1,
             moe_intermediate_size=16, shared_expert_intermediate_size=16, linear_num_value_heads=2,
             linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=8,

@@ -60,7 +60,13 @@ Model = Annotated[
     str | None, _option(MODEL, "SOURCE", "smollm2-135m, a folder, a .gguf file or a hub id.", "--model", "-m")
 ]
 Dtype = Annotated[str | None, _choice(MODEL, "model", "dtype", "auto, float32, bfloat16 or float16.", "--dtype")]
-Device = Annotated[str | None, _option(MODEL, "NAME", "auto, cpu, cuda, cuda:N or mps.", "--device")]
+Weights = Annotated[
+    str | None, _choice(MODEL, "model", "weights", "auto (4-bit weights stay 4-bit) or full.", "--weights")
+]
+Device = Annotated[str | None, _option(MODEL, "NAME", "auto, cpu, cuda, cuda:N, mps or spread.", "--device")]
+Runner = Annotated[
+    str | None, _choice(MODEL, "model", "runner", "What computes it: auto, lean or transformers.", "--runner")
+]
 Threads = Annotated[str | None, _option(MODEL, "N|auto", "CPU threads.", "--threads")]
 
 Strategy = Annotated[
@@ -116,7 +122,9 @@ AsJson = Annotated[
 SETTINGS: dict[str, tuple[str, tuple[str, str]]] = {
     "model": ("--model", ("model", "source")),
     "dtype": ("--dtype", ("model", "dtype")),
+    "weights": ("--weights", ("model", "weights")),
     "device": ("--device", ("model", "device")),
+    "runner": ("--runner", ("model", "runner")),
     "threads": ("--threads", ("model", "threads")),
     "strategy": ("--strategy", ("decoding", "strategy")),
     "drafters": ("--drafters", ("decoding", "drafters")),

@@ -9,6 +9,7 @@ from typing import Any
 from lookahead_cli.decoding.draft import ROOT, Draft
 from lookahead_cli.decoding.drafters import Drafter
 from lookahead_cli.decoding.hit_rates import Assessment, HitRates
+from lookahead_cli.models.seats import Seats, Unlimited
 
 LEAST_PROMISE = 0.001
 """Guesses less likely than this to be accepted are not even queued."""
@@ -20,7 +21,8 @@ Foresight = Callable[[dict[int, float], int], dict[int, float]]
 class Tree:
     """A draft in the making, a trie: what is there already is not added twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, seats: Seats | None = None) -> None:
+        self.seats = seats or Unlimited()
         self.tokens: list[int] = []
         self.parents: list[int] = []
         self.provenance: list[str] = []
@@ -32,18 +34,23 @@ class Tree:
         return len(self.tokens)
 
     def add(self, parent: int, token: int, provenance: str, promise: float = 0.0) -> int:
-        """The node for `token` after `parent`, made if it is not there."""
+        """The node for `token` after `parent`, made if it is not there; there must be room for it."""
         node = self.nodes.setdefault((parent, token), len(self.tokens))
         if node == len(self.tokens):
+            self.seats.take(parent)
             self.tokens.append(token)
             self.parents.append(parent)
             self.provenance.append(provenance)
             self.promise.append(promise)
         return node
 
-    def first(self, count: int) -> Tree:
-        """The tree of its first `count` nodes."""
-        tree = Tree()
+    def has_room(self, parent: int, token: int) -> bool:
+        """Whether `add` would be all right."""
+        return (parent, token) in self.nodes or self.seats.fits(parent)
+
+    def first(self, count: int, seats: Seats | None = None) -> Tree:
+        """The tree of its first `count` nodes, which take `seats` in the same order."""
+        tree = Tree(seats)
         for node in range(count):
             tree.add(self.parents[node], self.tokens[node], self.provenance[node], self.promise[node])
         return tree
@@ -68,13 +75,14 @@ class Grower:
         most_depth: int,
         branching: bool,
         foresight: Foresight,
+        seats: Seats | None = None,
     ) -> None:
         self.drafters = drafters
         self.rates = rates
         self.most_depth = most_depth
         self.branching = branching
         self.foresight = foresight
-        self.tree = Tree()
+        self.tree = Tree(seats)
         self.assessments: dict[int, Assessment] = {}
         """By node (ROOT: the pending token): what was expected after it."""
         self.queued = 0
@@ -82,6 +90,7 @@ class Grower:
         """(-promise, order of queueing, parent, token, depth)"""
         self.states: dict[int, list[Any]] = {ROOT: [drafter.root(committed) for drafter in drafters]}
         self._look_ahead(ROOT, 1.0, 1)
+        self._pass_over()
 
     @property
     def promise(self) -> float:
@@ -99,6 +108,12 @@ class Grower:
                 drafter.follow(state, token) for drafter, state in zip(self.drafters, states, strict=True)
             ]
             self._look_ahead(node, -negative, depth + 1)
+        self._pass_over()
+
+    def _pass_over(self) -> None:
+        """Drop guesses for which the step has no room, so that the first of the queue can always be added."""
+        while self.queue and not self.tree.has_room(self.queue[0][2], self.queue[0][3]):
+            heappop(self.queue)
 
     def _look_ahead(self, node: int, promise: float, depth: int) -> None:
         """Queue what may follow `node`."""

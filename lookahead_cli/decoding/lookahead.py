@@ -70,10 +70,10 @@ class Lookahead:
             self.foresight.position = len(committed)
         grower = self.grower = Grower(
             self.drafters, self.rates, committed,
-            most_depth=room.depth, branching=branching, foresight=self.foresight,
+            most_depth=room.depth, branching=branching, foresight=self.foresight, seats=room.seats(),
         )  # fmt: skip
         if self.nodes is None:
-            tree = grower.tree.first(self._grow_while_it_pays(grower))
+            tree = grower.tree.first(self._grow_while_it_pays(grower), room.seats())
         else:
             tree = grower.tree
             while grower.queue and len(tree) < self.nodes:

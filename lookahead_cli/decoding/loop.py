@@ -31,7 +31,7 @@ def decode(
     while finish_reason is None:
         started = perf_counter()
         position = len(committed)
-        draft = strategy.draft(committed, Room(ending.remaining - 1, runner.branching))
+        draft = strategy.draft(committed, Room(ending.remaining - 1, runner.branching, runner.seats))
         drafted_at = perf_counter()
         logits = runner.step(committed[-1], draft.tokens, draft.parents)  # (1 + len(draft), vocab)
         forward_seconds = perf_counter() - drafted_at

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lookahead_cli.decoding.draft import Draft, VerifiedStep
 from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.models.seats import Seats, Unlimited
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Room:
     """Guesses one after the other: the bonus token must still be allowed behind them."""
     branching: Callable[[int], bool]
     """Whether a draft of so many nodes may branch; else it has to be a chain."""
+    seats: Callable[[], Seats] = Unlimited
+    """Room for the nodes of a draft that branches: it has to be asked for each of them."""
 
 
 class Strategy(Protocol):

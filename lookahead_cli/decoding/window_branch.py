@@ -57,14 +57,17 @@ class WindowBranch:
         self.levels = [self.init(slots, self.width)]
 
     def add_to(self, tree: Tree, most_depth: int) -> None:
-        """Add the window to a draft, as far as it is no deeper than `most_depth`."""
+        """Add the window to a draft, as far as it is no deeper than `most_depth` and there is room for it."""
         self.ends = []
         stem = ROOT
         for column in range(min(self.width, most_depth - len(self.levels) + 1)):
-            stem = tree.add(stem, self.levels[0][column], NAME)
+            run = [level[column] for level in self.levels]
             node = stem
-            for level in self.levels[1:]:
-                node = tree.add(node, level[column], NAME)
+            for place, token in enumerate(run):
+                if not tree.has_room(node, token):
+                    return
+                node = tree.add(node, token, NAME)
+                stem = node if place == 0 else stem
             self.ends.append(node)
 
     def learn(self, outcome: Outcome) -> None:

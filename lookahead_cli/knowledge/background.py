@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from filelock import FileLock, Timeout
 
 from lookahead_cli.knowledge.rehearsal import CONVERSATIONS
 from lookahead_cli.knowledge.table import load_table, table_file
+from lookahead_cli.models.devices import free_main_memory
 
 MOST_PARAMETERS = 2_000_000_000
 """A larger model would keep a processor busy for hours."""
@@ -29,7 +29,7 @@ def start_rehearsal(model: Path, folder: Path, vocab: int, parameters: int) -> b
 
     `folder` is the model's knowledge folder. Never raises: it is a luxury.
     """
-    if parameters > MOST_PARAMETERS or parameters * MEMORY_PER_PARAMETER > free_memory():
+    if parameters > MOST_PARAMETERS or parameters * MEMORY_PER_PARAMETER > free_main_memory():
         return False
     try:
         table = load_table(table_file(folder), vocab)
@@ -51,15 +51,6 @@ def start_rehearsal(model: Path, folder: Path, vocab: int, parameters: int) -> b
     except (OSError, NotImplementedError):  # a cache folder that takes no files, or no locks
         return False
     return True
-
-
-def free_memory() -> float:
-    """Bytes that a new process could have; infinite where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError, IndexError):
-        return math.inf
 
 
 def is_running(folder: Path) -> bool:

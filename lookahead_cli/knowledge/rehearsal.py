@@ -18,12 +18,11 @@ from torch import Tensor
 
 from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
 from lookahead_cli.knowledge.table import Row, TableBuilder, row_of
-from lookahead_cli.models.transformers_runner import cache_argument
+from lookahead_cli.models.transformers_runner import TransformersRunner, cache_argument
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
-
     from lookahead_cli.models.loading import LoadedModel
+    from lookahead_cli.models.tokenizer import ModelTokenizer
 
 CONVERSATIONS = 384
 """Enough for most of the gain; twice as many add a few hundredths of a token per step."""
@@ -45,8 +44,12 @@ class Opening:
 
 
 def rehearse(loaded: LoadedModel, builder: TableBuilder) -> Iterator[int]:
-    """Fill `builder`, going on where it stands; yields the number of conversations when there is something to save."""
-    model = Forward(loaded.model)
+    """Fill `builder`, going on where it stands; yields the number of conversations when there is something to save.
+
+    The model has to be loaded with the transformers runner: it speaks several conversations at once.
+    """
+    assert isinstance(loaded.runner, TransformersRunner)
+    model = Forward(loaded.runner.model)
     done = next((token for token, row in enumerate(builder.singles) if not row), len(builder.singles))
     for token, row in enumerate(after_single_tokens(model, done, len(builder.singles)), start=done):
         builder.add_single(token, row)
@@ -88,7 +91,7 @@ class Forward:
         return logits
 
 
-def find_opening(tokenizer: PreTrainedTokenizerFast) -> Opening:
+def find_opening(tokenizer: ModelTokenizer) -> Opening:
     """From the chat template; without one the text just begins."""
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     plain = Opening([begin if begin is not None else 0], [])

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
+from lookahead_cli.models.index import add_to_index, read_index
 from lookahead_cli.models.progress import Progress, silent
 
 _BLOCK = 1 << 20  # bytes read at a time: large enough that Python's loop costs nothing beside the hashing
@@ -35,32 +32,11 @@ def remembered_sha256(path: Path, index: Path, progress: Progress = silent) -> s
     resolved = path.resolve()
     status = resolved.stat()
     fingerprint = [status.st_size, status.st_mtime_ns]
-    known = _read(index)
+    known = read_index(index)
     match known.get(str(resolved)):
         case [size, modified, str(digest)] if [size, modified] == fingerprint:
             return digest
     digest = sha256(resolved, progress)
     if [(after := resolved.stat()).st_size, after.st_mtime_ns] == fingerprint:
-        _write(index, {**_read(index), str(resolved): [*fingerprint, digest]})
+        add_to_index(index, str(resolved), [*fingerprint, digest])
     return digest
-
-
-def _read(index: Path) -> dict[str, list[object]]:
-    try:
-        known = json.loads(index.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}
-
-
-def _write(index: Path, known: dict[str, list[object]]) -> None:
-    # Written beside and renamed, so that a reader never meets half an index.
-    with suppress(OSError):
-        index.parent.mkdir(parents=True, exist_ok=True)
-        handle, staging = tempfile.mkstemp(prefix=f".{index.name}-", dir=index.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(known, file, indent=1)
-            Path(staging).replace(index)
-        finally:
-            Path(staging).unlink(missing_ok=True)

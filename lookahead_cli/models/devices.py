@@ -1,11 +1,13 @@
-"""Which device a model runs on."""
+"""Which device a model runs on, in which dtype, and whether there is memory for it."""
 
 from __future__ import annotations
 
+import math
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lookahead_cli.errors import ModelError
+from lookahead_cli.errors import ModelError, ResourceError
 
 if TYPE_CHECKING:
     import torch
@@ -40,6 +42,66 @@ def present_devices() -> list[str]:
     cuda = [f"cuda:{index}" for index in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
     mps = ["mps"] if torch.backends.mps.is_available() else []
     return [*cuda, *mps, "cpu"]
+
+
+def half_precision(device: torch.device) -> torch.dtype:
+    """The dtype in which models run fast on `device`: half precision, or float32 on a processor not made for it."""
+    import torch
+
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    if device.type == "mps":
+        return torch.float16
+    return torch.bfloat16 if multiplies_bfloat16() else torch.float32
+
+
+def named_dtype(name: str) -> torch.dtype | None:
+    """The torch dtype of that name; None for "auto"."""
+    import torch
+
+    return None if name == "auto" else getattr(torch, name)
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """ "float32" for torch.float32."""
+    return str(dtype).removeprefix("torch.")
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether this processor has instructions for bfloat16, without which it is slower than float32."""
+    import torch
+
+    probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    has_kernels: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return has_kernels and any(getattr(torch.cpu, probe, bool)() for probe in probes)
+
+
+def require_memory(needed: int, device: torch.device, what: str) -> None:
+    """Raise ResourceError with both numbers if `device` has less than `needed` bytes free for `what`."""
+    free = free_memory(device)
+    if free < needed:
+        raise ResourceError(
+            f"{what} needs {needed / 1e9:.1f} GB of memory on {device}, but only {free / 1e9:.1f} GB is free: choose a "
+            "smaller model or a smaller dtype, or close other programs"
+        )
+
+
+def free_memory(device: torch.device) -> float:
+    """Bytes that could be had on `device`; infinite where nobody says."""
+    import torch
+
+    if device.type == "cuda":
+        return float(torch.cuda.mem_get_info(device)[0])
+    return free_main_memory()
+
+
+def free_main_memory() -> float:
+    """Bytes that a program could have; infinite where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return math.inf
 
 
 def _list(devices: list[str]) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+from collections.abc import Mapping
+from typing import Any
 
 NOT_HONOURED = (
     "bad_words_ids",
@@ -22,11 +20,11 @@ NOT_HONOURED = (
 """Settings with which transformers' greedy search would choose other tokens, and which this tool does not know."""
 
 
-def own_repetition_penalty(model: PreTrainedModel) -> float:
+def own_repetition_penalty(generation: Mapping[str, Any]) -> float:
     """The repetition penalty the model was published with; 1 if none."""
-    return float(getattr(model.generation_config, "repetition_penalty", None) or 1.0)
+    return float(generation.get("repetition_penalty") or 1.0)
 
 
-def ignored_settings(model: PreTrainedModel) -> list[str]:
+def ignored_settings(generation: Mapping[str, Any]) -> list[str]:
     """Names of the model's own generation settings that would change its tokens and are not honoured."""
-    return [name for name in NOT_HONOURED if getattr(model.generation_config, name, None)]
+    return [name for name in NOT_HONOURED if generation.get(name)]

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from torch import Tensor
 
+from lookahead_cli.models.seats import Seats
+
 
 class Runner(Protocol):
     """A model with its KV cache, for one sequence at a time."""
@@ -23,6 +25,9 @@ class Runner(Protocol):
 
     def branching(self, nodes: int) -> bool:
         """Whether the next step takes a tree of up to `nodes` guesses that branches. A chain can always be taken."""
+
+    def seats(self) -> Seats:
+        """Room for the nodes of the next step's tree, if it branches."""
 
     def prefill(self, tokens: Sequence[int], take_rows: Callable[[Tensor], None] | None = None) -> None:
         """Start a new sequence with `tokens`. `take_rows` is given the logits (n, vocab) of every part of them in turn;

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lookahead_cli.errors import ModelError, ResourceError
 from lookahead_cli.models.failures import first_line, memory_failure
+from lookahead_cli.models.seats import Unlimited
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -83,6 +84,9 @@ class TransformersRunner:
 
     def branching(self, nodes: int) -> bool:
         return self.tree_obstacle is None and self.length + 1 + nodes <= self._plain_span()
+
+    def seats(self) -> Unlimited:
+        return Unlimited()
 
     @cached_property
     def tree_obstacle(self) -> str | None:

@@ -8,12 +8,12 @@ from lookahead_cli.errors import ModelError, PromptError
 from lookahead_cli.models.failures import first_line
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from lookahead_cli.models.tokenizer import ModelTokenizer
 
 Template = Literal["chat", "raw"]
 
 
-def choose_template(tokenizer: PreTrainedTokenizerBase | None, wanted: str, system: str) -> Template:
+def choose_template(tokenizer: ModelTokenizer | None, wanted: str, system: str) -> Template:
     """How prompts are put to this model; without a `tokenizer`, to a model that has no template.
 
     Raises:
@@ -28,7 +28,7 @@ def choose_template(tokenizer: PreTrainedTokenizerBase | None, wanted: str, syst
     return template
 
 
-def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, system: str, template: Template) -> list[int]:
+def encode(tokenizer: ModelTokenizer, prompt: str, system: str, template: Template) -> list[int]:
     """Token ids of the whole prompt, special tokens included.
 
     Raises:
@@ -46,7 +46,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, system: str, templat
     return [int(token) for token in ids]
 
 
-def _render(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str]]) -> str:
+def _render(tokenizer: ModelTokenizer, messages: list[dict[str, str]]) -> str:
     try:
         text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
     except Exception as error:  # a template is a program of somebody else's

@@ -51,7 +51,7 @@ def test_a_fresh_start_knows_nothing_of_the_prompts_before(
     fresh = json.loads(lookahead(*asked, "--fresh").stdout)["strategies"][0]
     assert fresh["steps"] % 3 == 0, "each prompt takes the same number of steps"
     assert learned["steps"] < fresh["steps"]
-    assert not (tmp_path / "cache").exists(), "measuring leaves nothing behind"
+    assert not (tmp_path / "cache" / "knowledge").exists(), "measuring leaves nothing behind of what was said"
 
 
 def test_a_limit_and_the_default_contest(lookahead: Lookahead, llama_folder: str, prompts: str) -> None:

@@ -33,18 +33,33 @@ def test_a_pipe_gets_the_text_byte_for_byte_and_nothing_else(parrot: Lookahead) 
     assert outcome.stderr == ""
 
 
-@pytest.mark.parametrize("strategy", ["greedy", "jacobi"])
-def test_text_is_that_of_transformers(lookahead: Lookahead, llama_folder: str, strategy: str) -> None:
+@pytest.mark.parametrize("runner", ["lean", "transformers"])
+@pytest.mark.parametrize("strategy", ["greedy", "jacobi", "lookahead"])
+def test_text_is_that_of_transformers(lookahead: Lookahead, llama_folder: str, strategy: str, runner: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(llama_folder)
     model = AutoModelForCausalLM.from_pretrained(llama_folder)
     messages = [{"role": "system", "content": "be"}, {"role": "user", "content": "hello"}]
     ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
     expected = greedy_tokens(model, ids, 30)
     arguments = ["generate", "-m", llama_folder, "-p", "hello", "-s", "be", "-n", "30", "--strategy", strategy]
+    arguments += ["--dtype", "float32", "--runner", runner]
     assert lookahead(*arguments).text == tokenizer.decode(expected, skip_special_tokens=True)
     result = json.loads(lookahead(*arguments, "--json").stdout)
     assert result["token_ids"] == expected
     assert result["prompt_tokens"] == len(ids)
+    assert result["settings"]["model"]["runner"] == runner
+
+
+def test_a_model_that_the_lean_runner_does_not_know_is_refused_in_one_sentence(
+    parrot: Lookahead, llama_folder: str
+) -> None:
+    outcome = parrot("--runner", "lean")
+    assert outcome.code == 2
+    assert outcome.stdout == b""
+    assert "the lean runner does not take" in sentence(outcome.stderr)
+    assert "this one is gpt2" in sentence(outcome.stderr)
+    assert 'leave runner at "auto"' in sentence(outcome.stderr)
+    assert json.loads(parrot("--json").stdout)["settings"]["model"]["runner"] == "transformers"
 
 
 def test_json_is_one_object_whose_parts_agree(parrot: Lookahead) -> None:
@@ -157,14 +172,23 @@ def test_color_always_colours_a_pipe_and_hides_control_characters(parrot: Lookah
 
 
 def test_half_precision_says_that_ties_may_fall_differently(lookahead: Lookahead, llama_folder: str) -> None:
-    outcome = lookahead("generate", "-m", llama_folder, "-p", "x", "-n", "3", "--dtype", "bfloat16")
+    asked = ["generate", "-m", llama_folder, "-p", "x", "-n", "3", "--dtype", "bfloat16", "--runner", "transformers"]
+    outcome = lookahead(*asked)
     assert outcome.code == 0
     assert "bfloat16" in outcome.stderr
-    assert "float32 is exact" in outcome.stderr
-    greedy = lookahead(
-        "generate", "-m", llama_folder, "-p", "x", "-n", "3", "--dtype", "bfloat16", "--strategy", "greedy"
-    )
-    assert greedy.stderr == ""
+    assert "float32 is safer" in outcome.stderr
+    assert lookahead(*asked, "--strategy", "greedy").stderr == ""
+
+
+def test_half_precision_says_nothing_where_rows_do_not_depend_on_each_other(
+    lookahead: Lookahead, llama_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ["generate", "-m", llama_folder, "-p", "x", "-n", "3", "--dtype", "bfloat16", "--runner", "lean"]
+    for reason in (None, "as was found out"):
+        monkeypatch.setattr("lookahead_cli.models.lean.exactness.dependent_rows", lambda *_, reason=reason: reason)
+        outcome = lookahead(*asked)
+        assert outcome.code == 0
+        assert outcome.stderr == "" if reason is None else "(as was found out); float32 is safer" in outcome.stderr
 
 
 def test_interrupted_json_is_still_one_object(parrot: Lookahead, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +307,7 @@ def test_a_models_own_repetition_penalty_counts_unless_another_is_given(lookahea
     (folder / "generation_config.json").write_text(json.dumps(settings))
     model = AutoModelForCausalLM.from_pretrained(folder)
     ids = AutoTokenizer.from_pretrained(folder)("hello")["input_ids"]
-    arguments = ["generate", "-m", str(folder), "--raw", "-p", "hello", "-n", "30", "--json"]
+    arguments = ["generate", "-m", str(folder), "--raw", "-p", "hello", "-n", "30", "--json", "--dtype", "float32"]
     outcome = lookahead(*arguments)
     assert "own generation settings no_repeat_ngram_size are not honoured" in outcome.stderr
     result = json.loads(outcome.stdout)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from lookahead_cli.models.lean.exactness import find_dependent_rows
 from lookahead_cli.models.transformers_runner import TransformersRunner
 from tests.decoding.decoded import run
 from tests.decoding.known_future import KnownFutureDrafter
+from tests.lean_models import CPU, FAMILY, lean_runner, save_model
 from tests.oracle import greedy_tokens
 from tests.tiny_architectures import REWINDABLE, RUNNING_STATE, SHORT_WINDOW, tiny_model
 
@@ -20,6 +23,14 @@ JACOBI: list[dict[str, Any]] = [
     for init in ("random", "copy-last", "model")
     for refill in ("carry", "reinit")
     for k in (1, 4, 16, "auto")
+]
+
+GUESSING: list[dict[str, Any]] = [
+    *({"strategy": "lookahead", "k": k} for k in (4, 16, "auto")),
+    {"strategy": "lookahead", "k": 8, "window": 4, "ngram_length": 4},
+    {"strategy": "prompt-lookup", "k": 10},
+    {"strategy": "jacobi", "k": 4},
+    {"strategy": "jacobi", "k": "auto", "init": "model"},
 ]
 
 
@@ -132,3 +143,54 @@ def test_jacobi_guesses_of_a_model_that_ignores_its_input_are_all_accepted() -> 
     assert decoded.tokens == greedy_tokens(model, [5, 6], COUNT)
     # Carried guesses are right; the slots refilled with random tokens are not, and wait one step.
     assert decoded.statistics.tokens_per_step > 2
+
+
+@pytest.mark.parametrize("name", ["llama", "llama-3", "mistral-window", "qwen2-window", "qwen3"])
+def test_the_lean_runner_gives_the_tokens_of_transformers(name: str, tmp_path: Path) -> None:
+    model = save_model(tmp_path, FAMILY[name]())
+    runner = lean_runner(tmp_path)
+    for prompt in PROMPTS:
+        expected = greedy_tokens(model, prompt, COUNT)
+        for settings in [{"strategy": "greedy"}, *GUESSING]:
+            assert run(runner, prompt, max_new_tokens=COUNT, **settings).tokens == expected, settings
+
+
+@pytest.mark.parametrize("name", ["llama-real-heads", "mistral-window", "qwen3"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_every_strategy_gives_the_lean_runners_own_tokens(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    """In half precision too, in which near ties are many; over the end of a page, where not every node fits."""
+    save_model(tmp_path, FAMILY[name](max_position_embeddings=1024))
+    runner = lean_runner(tmp_path, dtype)
+    if (reason := find_dependent_rows(runner.architecture, dtype, CPU)) is not None:
+        pytest.skip(f"not on this machine: {reason}")
+    before_the_end_of_a_page = (PROMPTS[2] * 20)[: runner.pages.positions - 20]
+    for prompt in (PROMPTS[0], PROMPTS[2], before_the_end_of_a_page):
+        expected = run(runner, prompt, strategy="greedy", max_new_tokens=COUNT).tokens
+        for settings in GUESSING:
+            assert run(runner, prompt, max_new_tokens=COUNT, **settings).tokens == expected, settings
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_accepted_and_rejected_runs_change_nothing_in_the_lean_runner(dtype: torch.dtype, tmp_path: Path) -> None:
+    save_model(tmp_path, FAMILY["llama-real-heads"]())
+    runner = lean_runner(tmp_path, dtype)
+    if (reason := find_dependent_rows(runner.architecture, dtype, CPU)) is not None:
+        pytest.skip(f"not on this machine: {reason}")
+    expected = run(runner, PROMPTS[0], strategy="greedy", max_new_tokens=COUNT).tokens
+    for wrong in (frozenset[int](), frozenset({5, 11, 12}), frozenset(range(COUNT))):
+        for k in (1, 5, 24):
+            decoded = run(runner, PROMPTS[0], drafts=KnownFutureDrafter(expected, k, wrong), max_new_tokens=COUNT)
+            assert decoded.tokens == expected
+            if not wrong:
+                assert decoded.statistics.steps == -(-COUNT // (k + 1))
+
+
+def test_same_seed_same_tokens_with_the_lean_runner(tmp_path: Path) -> None:
+    save_model(tmp_path, FAMILY["llama"]())
+    runner = lean_runner(tmp_path)
+    for seed in (0, 1):
+        common: dict[str, Any] = {"temperature": 0.8, "top_p": 0.9, "seed": seed, "max_new_tokens": COUNT}
+        expected = run(runner, PROMPTS[0], strategy="greedy", **common).tokens
+        assert len(set(expected)) > 5
+        for settings in GUESSING:
+            assert run(runner, PROMPTS[0], **common, **settings).tokens == expected, settings

@@ -15,8 +15,9 @@ from lookahead_cli.errors import ModelError, ResourceError
 from lookahead_cli.models.checksum import remembered_sha256, sha256
 from lookahead_cli.models.gguf import converted_folder
 from lookahead_cli.models.gguf_header import read_header
-from lookahead_cli.models.loading import load
+from lookahead_cli.models.loading import Wish, load
 from lookahead_cli.models.sources import locate
+from lookahead_cli.models.transformers_runner import TransformersRunner
 from tests.models.conftest import RecordedProgress
 from tests.tiny_models import CONTEXT, TURN_END, write_tiny_gguf
 
@@ -28,7 +29,14 @@ def entries(cache: Path) -> list[str]:
 
 
 def load_plainly(folder: Path) -> Any:
-    return load(folder, dtype="auto", device="cpu", context_length=None, allow=frozenset())
+    return load(folder, Wish(dtype="float32", device="cpu", runner="transformers"))
+
+
+def model_in(folder: Path) -> Any:
+    """The transformers model."""
+    runner = load_plainly(folder).runner
+    assert isinstance(runner, TransformersRunner)
+    return runner.model
 
 
 @pytest.mark.parametrize("quantised", [False, True])
@@ -39,15 +47,22 @@ def test_converted_model_equals_what_transformers_reads_from_the_gguf(tmp_path: 
     file = write_tiny_gguf(tmp_path / "tiny.gguf", quantised=quantised)
     original = AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file=file.name, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path, gguf_file=file.name)
-    loaded = load_plainly(locate(str(file)))
+    folder = locate(str(file))
+    loaded, model = load_plainly(folder), model_in(folder)
 
     ids = tokenizer(TEXT, return_tensors="pt").input_ids
     assert torch.equal(loaded.tokenizer(TEXT, return_tensors="pt").input_ids, ids)
     assert loaded.tokenizer.chat_template == tokenizer.chat_template
-    assert torch.equal(loaded.model(ids).logits, original(ids).logits)
+    assert torch.equal(model(ids).logits, original(ids).logits)
     assert loaded.context_length == CONTEXT
-    assert all(weight.is_floating_point() for weight in loaded.model.parameters())
-    assert loaded.model.lm_head.weight.data_ptr() == loaded.model.model.embed_tokens.weight.data_ptr()
+    assert all(weight.is_floating_point() for weight in model.parameters())
+    assert model.lm_head.weight.data_ptr() == model.model.embed_tokens.weight.data_ptr()
+
+    lean = load(folder, Wish(dtype="float32", device="cpu", runner="lean"))
+    assert lean.tokenizer(TEXT)["input_ids"] == ids[0].tolist()
+    lean.runner.prefill(ids[0, :-1].tolist())
+    logits = lean.runner.step(int(ids[0, -1]), [], [])
+    torch.testing.assert_close(logits[0], original(ids).logits[0, -1], rtol=1e-3, atol=1e-3)
 
 
 def test_all_end_tokens_of_the_gguf_count_here_and_in_generate(tmp_path: Path) -> None:
@@ -55,7 +70,7 @@ def test_all_end_tokens_of_the_gguf_count_here_and_in_generate(tmp_path: Path) -
     assert json.loads((folder / "generation_config.json").read_text())["eos_token_id"] == [TURN_END, 7]
     loaded = load_plainly(folder)
     assert loaded.eos_token_ids == {TURN_END, 7}
-    assert loaded.model.generation_config.eos_token_id == [TURN_END, 7]
+    assert model_in(folder).generation_config.eos_token_id == [TURN_END, 7]
 
 
 def test_second_start_neither_hashes_nor_converts(
@@ -82,12 +97,12 @@ def test_file_of_the_same_name_in_the_current_directory_is_not_taken(
 ) -> None:
     import torch
 
-    expected = load_plainly(locate(str(write_tiny_gguf(tmp_path / "expected.gguf", seed=5)))).model.lm_head.weight
+    expected = model_in(locate(str(write_tiny_gguf(tmp_path / "expected.gguf", seed=5)))).lm_head.weight
     (tmp_path / "elsewhere").mkdir()
     write_tiny_gguf(tmp_path / "elsewhere" / gguf_file.name, seed=5)
     monkeypatch.setenv("LOOKAHEAD_CACHE", str(tmp_path / "other cache"))
     monkeypatch.chdir(gguf_file.parent)
-    weight = load_plainly(locate(f"elsewhere/{gguf_file.name}")).model.lm_head.weight
+    weight = model_in(locate(f"elsewhere/{gguf_file.name}")).lm_head.weight
     assert torch.equal(weight, expected)
 
 

@@ -1,4 +1,4 @@
-"""A folder loads as transformers would load it, without the network, or is refused in one sentence."""
+"""A folder loads as transformers would load it, for each runner, without the network, or is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -11,22 +11,29 @@ from typing import Any
 import pytest
 
 from lookahead_cli.errors import ModelError, ResourceError
-from lookahead_cli.models.loading import UNLIMITED_CONTEXT, LoadedModel, load
+from lookahead_cli.models.loading import UNLIMITED_CONTEXT, LoadedModel, Wish, load
 from lookahead_cli.models.sources import locate
+from lookahead_cli.models.transformers_runner import TransformersRunner
 from tests.tiny_models import CONTEXT, TURN_END, save_tiny_llama, tiny_tokenizer
 
-NOTHING: frozenset[str] = frozenset()
+IDS = [5, 40, 41, 42, 9, 77]
+with_each_runner = pytest.mark.parametrize("runner", ["lean", "transformers"])
 
 
-def load_folder(
-    folder: Path,
-    *,
-    dtype: str = "auto",
-    device: str = "cpu",
-    context_length: int | None = None,
-    allow: frozenset[str] = NOTHING,
-) -> LoadedModel:
-    return load(folder, dtype=dtype, device=device, context_length=context_length, allow=allow)
+def load_folder(folder: Path, **wish: Any) -> LoadedModel:
+    return load(folder, Wish(**{"device": "cpu", **wish}))
+
+
+def model_of(loaded: LoadedModel) -> Any:
+    """The transformers model inside."""
+    assert isinstance(loaded.runner, TransformersRunner)
+    return loaded.runner.model
+
+
+def next_logits(loaded: LoadedModel) -> Any:
+    """Logits (1, vocab) after IDS."""
+    loaded.runner.prefill(IDS[:-1])
+    return loaded.runner.step(IDS[-1], [], [])
 
 
 def change_json(file: Path, **changes: Any) -> None:
@@ -45,8 +52,9 @@ def as_pickle(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
 
 
+@with_each_runner
 def test_loaded_model_is_that_of_transformers_and_touches_no_network(
-    llama: Path, monkeypatch: pytest.MonkeyPatch
+    llama: Path, monkeypatch: pytest.MonkeyPatch, runner: str
 ) -> None:
     import torch
     from transformers import AutoModelForCausalLM
@@ -58,19 +66,62 @@ def test_loaded_model_is_that_of_transformers_and_touches_no_network(
 
     monkeypatch.setattr(socket.socket, "connect", forbid)
     monkeypatch.setattr(socket, "getaddrinfo", forbid)
-    loaded = load_folder(locate(str(llama)))
-    ids = loaded.tokenizer("hello world", return_tensors="pt").input_ids
-    assert torch.equal(loaded.model(ids).logits, reference(ids).logits)
-    assert not loaded.model.training
-    assert not any(weight.requires_grad for weight in loaded.model.parameters())
+    loaded = load_folder(locate(str(llama)), dtype="float32", runner=runner)
+    with torch.inference_mode():
+        expected = reference(torch.tensor([IDS])).logits[0, -1:]
+    torch.testing.assert_close(next_logits(loaded), expected, rtol=1e-4, atol=1e-4)
     assert (loaded.dtype, loaded.device, loaded.folder) == (torch.float32, torch.device("cpu"), llama)
     assert (loaded.context_length, loaded.eos_token_ids) == (CONTEXT, frozenset({TURN_END}))
+    assert loaded.runner_name == runner
+    assert loaded.runner.vocab == reference.config.vocab_size
+    assert loaded.dependent_rows is None
+    assert loaded.generation["eos_token_id"] == TURN_END
+    assert loaded.parameters == pytest.approx(reference.num_parameters(), rel=0.02), "norms may be left out"
+
+
+def test_the_transformers_model_is_ready_to_run(llama: Path) -> None:
+    model = model_of(load_folder(llama, runner="transformers"))
+    assert not model.training
+    assert not any(weight.requires_grad for weight in model.parameters())
+
+
+def test_the_runner_is_the_lean_one_where_it_can_be(llama: Path) -> None:
+    assert load_folder(llama).runner_name == "lean"
+    assert load_folder(llama, runner="transformers").runner_name == "transformers"
+    as_pickle(llama)
+    assert load_folder(llama, allow=frozenset({"pickle"})).runner_name == "transformers"
+    with pytest.raises(
+        ModelError, match=r"lean runner does not take .*: it reads weights from safetensors only; leave"
+    ):
+        load_folder(llama, runner="lean", allow=frozenset({"pickle"}))
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "float16"])
 def test_dtype_is_that_of_every_weight(llama: Path, name: str) -> None:
-    loaded = load_folder(llama, dtype=name)
-    assert {str(weight.dtype) for weight in loaded.model.parameters()} == {f"torch.{name}"} == {str(loaded.dtype)}
+    loaded = load_folder(llama, dtype=name, runner="transformers")
+    assert {str(weight.dtype) for weight in model_of(loaded).parameters()} == {f"torch.{name}"} == {str(loaded.dtype)}
+    assert str(load_folder(llama, dtype=name, runner="lean").dtype) == f"torch.{name}"
+
+
+def test_auto_is_half_precision_only_where_it_is_fast_and_tokens_stay_the_same(
+    llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    assert load_folder(llama, runner="transformers").dtype == torch.float32
+    for fast in (True, False):
+        monkeypatch.setattr("lookahead_cli.models.devices.multiplies_bfloat16", lambda fast=fast: fast)
+        for reason in (None, "the reason"):
+
+            def dependent_rows(*arguments: Any, reason: str | None = reason) -> str | None:
+                return reason if torch.bfloat16 in arguments else None
+
+            monkeypatch.setattr("lookahead_cli.models.lean.exactness.dependent_rows", dependent_rows)
+            loaded = load_folder(llama, runner="lean")
+            assert loaded.dtype == (torch.bfloat16 if fast and reason is None else torch.float32)
+            assert loaded.dependent_rows is None
+            asked = load_folder(llama, runner="lean", dtype="bfloat16")
+            assert (asked.dtype, asked.dependent_rows) == (torch.bfloat16, reason)
 
 
 def test_unknown_dtype_and_absent_device_name_what_there_is(llama: Path) -> None:
@@ -83,12 +134,13 @@ def test_unknown_dtype_and_absent_device_name_what_there_is(llama: Path) -> None
     assert load_folder(llama, device="auto").device.type in ("cpu", "cuda", "mps")
 
 
-def test_context_length_is_at_most_the_models_own(llama: Path) -> None:
-    assert load_folder(llama, context_length=17).context_length == 17
+@with_each_runner
+def test_context_length_is_at_most_the_models_own(llama: Path, runner: str) -> None:
+    assert load_folder(llama, context_length=17, runner=runner).context_length == 17
     with pytest.raises(ModelError, match=f"context_length is {CONTEXT + 1}, but .* takes {CONTEXT} tokens at most"):
-        load_folder(llama, context_length=CONTEXT + 1)
+        load_folder(llama, context_length=CONTEXT + 1, runner=runner)
     with pytest.raises(ModelError, match="context_length is 0"):
-        load_folder(llama, context_length=0)
+        load_folder(llama, context_length=0, runner=runner)
 
 
 def test_context_length_of_other_architectures(tmp_path: Path) -> None:
@@ -111,31 +163,32 @@ def test_model_that_leaves_is_decoder_unset_is_still_causal(tmp_path: Path) -> N
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=len(tiny_tokenizer()), **sizes)).save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
-    assert type(load_folder(tmp_path).model) is GPTNeoXForCausalLM
+    assert type(model_of(load_folder(tmp_path))) is GPTNeoXForCausalLM
 
 
-def test_end_tokens_come_from_the_first_place_that_names_any(llama: Path) -> None:
+@with_each_runner
+def test_end_tokens_come_from_the_first_place_that_names_any(llama: Path, runner: str) -> None:
     change_json(llama / "generation_config.json", eos_token_id=[5, 9], _from_model_config=None)
-    assert load_folder(llama).eos_token_ids == {5, 9}
+    assert load_folder(llama, runner=runner).eos_token_ids == {5, 9}
     (llama / "generation_config.json").unlink()
     change_json(llama / "config.json", eos_token_id=7)
-    assert load_folder(llama).eos_token_ids == {7}
+    assert load_folder(llama, runner=runner).eos_token_ids == {7}
     change_json(llama / "config.json", eos_token_id=None)
-    loaded = load_folder(llama)
+    loaded = load_folder(llama, runner=runner)
     assert loaded.eos_token_ids <= {2}  # LlamaConfig's own default, or the tokenizer's
 
 
 def test_pickle_weights_are_refused_with_the_line_that_allows_them(llama: Path) -> None:
     import torch
 
-    reference = load_folder(llama)
+    reference = load_folder(llama, runner="transformers")
     as_pickle(llama)
     for use in (lambda: locate(str(llama)), lambda: load_folder(llama)):
         with pytest.raises(ModelError, match=r'pytorch_model\.bin.*allow = \["pickle"\] under \[model\]'):
             use()
     allow = frozenset({"pickle"})
     loaded = load_folder(locate(str(llama), allow=allow), allow=allow)
-    assert torch.equal(loaded.model.lm_head.weight, reference.model.lm_head.weight)
+    assert torch.equal(model_of(loaded).lm_head.weight, model_of(reference).lm_head.weight)
 
 
 def test_allowed_pickle_still_runs_no_code(llama: Path, tmp_path: Path) -> None:
@@ -193,13 +246,14 @@ def test_remote_code_is_refused_with_the_line_that_allows_it(
         ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.Tokenizer", None]}}),
     ],
 )
+@with_each_runner
 def test_code_beside_a_known_architecture_is_not_needed_and_never_run(
-    llama: Path, file: str, changes: dict[str, Any], tmp_path: Path
+    llama: Path, file: str, changes: dict[str, Any], tmp_path: Path, runner: str
 ) -> None:
     (llama / "evil.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")
     change_json(llama / file, **changes)
-    loaded = load_folder(locate(str(llama)))
-    assert type(loaded.model).__name__ == "LlamaForCausalLM"
+    loaded = load_folder(locate(str(llama)), runner=runner)
+    assert runner == "lean" or type(model_of(loaded)).__name__ == "LlamaForCausalLM"
     assert not (tmp_path / "sprung").exists()
 
 
@@ -207,7 +261,9 @@ def test_allowed_remote_code_runs(llama: Path) -> None:
     (llama / "own.py").write_text("from transformers import LlamaForCausalLM\nclass Own(LlamaForCausalLM):\n    pass\n")
     change_json(llama / "config.json", auto_map={"AutoModelForCausalLM": "own.Own"})
     loaded = load_folder(llama, allow=frozenset({"remote-code"}))
-    assert type(loaded.model).__name__ == "Own"
+    assert type(model_of(loaded)).__name__ == "Own"
+    with pytest.raises(ModelError, match=r"lean runner does not take .*: it runs none of the code"):
+        load_folder(llama, runner="lean", allow=frozenset({"remote-code"}))
 
 
 def test_a_context_ends_where_positions_would_be_encoded_anew(tmp_path: Path) -> None:
@@ -221,17 +277,18 @@ def test_a_context_ends_where_positions_would_be_encoded_anew(tmp_path: Path) ->
         load_folder(folder, context_length=64)
 
 
-def test_weights_over_several_files(llama: Path) -> None:
+@with_each_runner
+def test_weights_over_several_files(llama: Path, runner: str) -> None:
     import torch
-    from transformers import LlamaForCausalLM
 
-    reference = load_folder(llama)
+    expected = next_logits(load_folder(llama, dtype="float32", runner=runner))
+    whole = model_of(load_folder(llama, runner="transformers"))
     (llama / "model.safetensors").unlink()
-    reference.model.save_pretrained(llama, max_shard_size="30KB")
+    whole.save_pretrained(llama, max_shard_size="30KB")
     assert (llama / "model.safetensors.index.json").exists()
-    loaded = load_folder(locate(str(llama)))
-    assert isinstance(loaded.model, LlamaForCausalLM)
-    assert torch.equal(loaded.model.lm_head.weight, reference.model.lm_head.weight)
+    # Not bit for bit: weights of transformers stay where they are in the file, and kernels care for alignment.
+    again = next_logits(load_folder(locate(str(llama)), dtype="float32", runner=runner))
+    torch.testing.assert_close(again, expected, rtol=1e-5, atol=1e-5)
     shard = max(llama.glob("model-*.safetensors"))
     shard.unlink()
     with pytest.raises(ModelError, match=rf"lacks {shard.name}, which model\.safetensors\.index\.json names"):
@@ -257,22 +314,8 @@ def _truncate(file: Path, size: int) -> None:
         (lambda f: (f / "config.json").write_text('{"a": }'), r"config\.json is not valid JSON \(line 1, column 7"),
         (lambda f: (f / "config.json").write_text("[]"), "does not hold a JSON object"),
         (lambda f: (f / "config.json").write_bytes(b"\xff\xfe"), "is not valid JSON"),
-        (lambda f: change_json(f / "config.json", model_type=None), "names no model_type"),
-        (lambda f: change_json(f / "config.json", model_type="brandnew"), r"architecture brandnew, which transformers"),
-        (lambda f: change_json(f / "config.json", model_type="t5"), "is no causal language model .*t5"),
-        (lambda f: change_json(f / "config.json", model_type="bert"), "is no causal language model .*bert"),
-        (lambda f: change_json(f / "config.json", model_type="bart"), "is no causal language model .*bart"),
-        (lambda f: change_json(f / "config.json", model_type="vit"), "is no causal language model .*vit"),
-        (
-            lambda f: change_json(f / "config.json", hidden_size="wide"),
-            r"cannot be loaded \(Validation error for field .hidden_size.: ",
-        ),
-        (
-            lambda f: change_json(f / "config.json", num_hidden_layers=3),
-            r"lacks 9 of the model's weights, model\.layers\.2",
-        ),
+        (lambda f: change_json(f / "config.json", num_hidden_layers=3), r"lacks .* weight.*model\.layers\.2"),
         (lambda f: change_json(f / "config.json", intermediate_size=48), r"stores .*in the shape \(.*asks for \("),
-        (lambda f: change_json(f / "config.json", quantization_config={"quant_method": "awq"}), "(cannot be|missing)"),
         (lambda f: change_json(f / "config.json", transformers_weights="x.bin"), "names x.bin as its weights"),
         (lambda f: (f / "model.safetensors").unlink(), "has no weights"),
         (lambda f: _truncate(f / "model.safetensors", 4), r"model\.safetensors is damaged or cut short"),
@@ -285,13 +328,42 @@ def _truncate(file: Path, size: int) -> None:
         (lambda f: (f / "generation_config.json").write_text("{"), r"generation_config\.json is not valid JSON"),
     ],
 )
-def test_damaged_folder_is_told_in_one_sentence(llama: Path, spoil: Callable[[Path], object], said: str) -> None:
+@with_each_runner
+def test_damaged_folder_is_told_in_one_sentence(
+    llama: Path, spoil: Callable[[Path], object], said: str, runner: str
+) -> None:
     spoil(llama)
     with pytest.raises(ModelError, match=said) as failure:
-        load_folder(locate(str(llama)))
+        load_folder(locate(str(llama)), runner=runner)
     assert str(llama) in str(failure.value)
     assert "\n" not in str(failure.value)
     assert "Error" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "said_of_lean"),
+    [
+        ({"model_type": None}, "names no model_type", "this one names no model_type"),
+        ({"model_type": "brandnew"}, r"architecture brandnew, which transformers", "this one is brandnew"),
+        ({"model_type": "t5"}, "is no causal language model .*t5", "this one is t5"),
+        ({"model_type": "bert"}, "is no causal language model .*bert", "this one is bert"),
+        ({"model_type": "bart"}, "is no causal language model .*bart", "this one is bart"),
+        ({"model_type": "vit"}, "is no causal language model .*vit", "this one is vit"),
+        ({"hidden_size": "wide"}, r"cannot be loaded \(Validation error for field .hidden_size.: ", "hidden_size"),
+        ({"quantization_config": {"quant_method": "awq"}}, "(cannot be|missing)", "quantised in a way"),
+    ],
+    ids=str,
+)
+def test_a_config_of_something_else_is_told_in_one_sentence(
+    llama: Path, changes: dict[str, Any], said: str, said_of_lean: str
+) -> None:
+    change_json(llama / "config.json", **changes)
+    for runner, expected in (("auto", said), ("transformers", said), ("lean", said_of_lean)):
+        with pytest.raises(ModelError, match=expected) as failure:
+            load_folder(locate(str(llama)), runner=runner)
+        assert str(llama) in str(failure.value)
+        assert "\n" not in str(failure.value)
+        assert "Error" not in str(failure.value)
 
 
 def test_unreadable_folder_is_told(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,23 +391,37 @@ def test_folders_that_are_something_else_are_told_what_they_are(tmp_path: Path) 
 @pytest.mark.parametrize(
     "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")]
 )
-def test_out_of_memory_is_told(llama: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+@with_each_runner
+def test_out_of_memory_is_told(llama: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, runner: str) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", fail)
+    monkeypatch.setattr("lookahead_cli.models.lean.weights.read_weights", fail)
     with pytest.raises(ResourceError, match="not enough memory; choose a smaller model"):
-        load_folder(llama)
+        load_folder(llama, runner=runner)
+
+
+def test_a_model_larger_than_the_memory_is_refused_before_it_is_read(
+    llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_cli.models.devices.free_main_memory", lambda: 1000.0)
+    with pytest.raises(ResourceError, match=r"llama in float32 needs .* GB of memory on cpu, but only 0\.0 GB is free"):
+        load_folder(llama, runner="lean", dtype="float32")
 
 
 def test_slow_tokenizer_is_refused(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", lambda *_, **__: object())
     with pytest.raises(ModelError, match="only a slow tokenizer"):
-        load_folder(llama)
+        load_folder(llama, runner="transformers")
+    change_json(llama / "tokenizer_config.json", tokenizer_class="LlamaTokenizer")  # for which transformers is asked
+    with pytest.raises(ModelError, match="only a slow tokenizer"):
+        load_folder(llama, runner="lean")
 
 
-def test_loading_shows_nothing_of_the_libraries(llama: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    load_folder(llama)
+@with_each_runner
+def test_loading_shows_nothing_of_the_libraries(llama: Path, capfd: pytest.CaptureFixture[str], runner: str) -> None:
+    load_folder(llama, runner=runner)
     assert capfd.readouterr() == ("", "")
 
 
@@ -343,6 +429,6 @@ def test_seed_decides_the_tiny_model(tmp_path: Path) -> None:
     import torch
 
     first, same, other = (save_tiny_llama(tmp_path / name, seed) for name, seed in (("a", 1), ("b", 1), ("c", 2)))
-    weights = [load_folder(folder).model.lm_head.weight for folder in (first, same, other)]
+    weights = [model_of(load_folder(folder, runner="transformers")).lm_head.weight for folder in (first, same, other)]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])

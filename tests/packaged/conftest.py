@@ -6,10 +6,12 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lookahead_cli.models.loading import LoadedModel, load
+from lookahead_cli.models.loading import LoadedModel, Wish, load
+from lookahead_cli.models.runner import Runner
 from lookahead_cli.models.sources import locate
 from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.text.chat import encode
@@ -26,12 +28,20 @@ OWN_PROMPTS = [
 @pytest.fixture(scope="session")
 def packaged() -> LoadedModel:
     """SmolLM2-135M-Instruct in float32; fetched and converted the first time."""
-    return load(locate("smollm2-135m"), dtype="float32", device="cpu", context_length=None, allow=frozenset())
+    return load(locate("smollm2-135m"), Wish(dtype="float32", device="cpu", runner="transformers"))
 
 
 @pytest.fixture(scope="session")
-def runner(packaged: LoadedModel) -> TransformersRunner:
-    return TransformersRunner(packaged.model)
+def model(packaged: LoadedModel) -> Any:
+    """The same as a transformers model."""
+    assert isinstance(packaged.runner, TransformersRunner)
+    return packaged.runner.model
+
+
+@pytest.fixture(scope="session")
+def runners(packaged: LoadedModel) -> list[Runner]:
+    """Both runners with it in float32."""
+    return [packaged.runner, load(packaged.folder, Wish(dtype="float32", device="cpu", runner="lean")).runner]
 
 
 @pytest.fixture(scope="session")

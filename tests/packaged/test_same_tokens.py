@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
 
 from lookahead_cli.models.loading import LoadedModel
-from lookahead_cli.models.transformers_runner import TransformersRunner
+from lookahead_cli.models.runner import Runner
 from tests.decoding.decoded import run
 from tests.oracle import greedy_tokens
 
@@ -37,20 +38,20 @@ def name(settings: dict[str, Any]) -> str:
     return "-".join(str(value) for value in settings.values())
 
 
+def say(packaged: LoadedModel, runner: Runner, prompt: list[int], count: int, **settings: Any) -> list[int]:
+    """At most `count` tokens after `prompt`."""
+    end, most = packaged.eos_token_ids, packaged.context_length
+    return run(runner, prompt, max_new_tokens=count, eos=end, context_length=most, **settings).tokens
+
+
 @pytest.mark.parametrize("settings", [*HANDFUL, JACOBI[2], JACOBI[20], LOOKAHEAD[-2], LOOKAHEAD[-1]], ids=name)
 def test_two_prompts(
-    packaged: LoadedModel, runner: TransformersRunner, own_prompts: list[list[int]], settings: Any
+    packaged: LoadedModel, model: Any, runners: list[Runner], own_prompts: list[list[int]], settings: Any
 ) -> None:
     for prompt in own_prompts:
-        decoded = run(
-            runner,
-            prompt,
-            max_new_tokens=24,
-            eos=packaged.eos_token_ids,
-            context_length=packaged.context_length,
-            **settings,
-        )
-        assert decoded.tokens == greedy_tokens(packaged.model, prompt, 24)
+        expected = greedy_tokens(model, prompt, 24)
+        for runner in runners:
+            assert say(packaged, runner, prompt, 24, **settings) == expected, type(runner)
 
 
 # By prompt, not by settings: what transformers says to a prompt is then worked out once, whichever process runs it.
@@ -59,63 +60,35 @@ def test_two_prompts(
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(13))
 def test_one_prompt_of_each_category_with_every_setting(
-    packaged: LoadedModel, runner: TransformersRunner, spec_bench: Prompts, number: int
+    packaged: LoadedModel, model: Any, runners: list[Runner], spec_bench: Prompts, number: int
 ) -> None:
     prompt = spec_bench(13)[number]
-    expected = greedy_tokens(packaged.model, prompt, 48)
+    expected = greedy_tokens(model, prompt, 48)
     for settings in [{"strategy": "greedy"}, *JACOBI[number % 2 :: 2], *LOOKAHEAD]:
-        decoded = run(
-            runner,
-            prompt,
-            max_new_tokens=48,
-            eos=packaged.eos_token_ids,
-            context_length=packaged.context_length,
-            **settings,
-        )
-        assert decoded.tokens == expected, settings
+        for runner in runners:
+            assert say(packaged, runner, prompt, 48, **settings) == expected, (settings, type(runner))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", range(8))
 def test_40_prompts_with_a_handful_of_settings(
-    packaged: LoadedModel, runner: TransformersRunner, spec_bench: Prompts, group: int
+    packaged: LoadedModel, model: Any, runners: list[Runner], spec_bench: Prompts, group: int
 ) -> None:
     for prompt in spec_bench(40)[group::8]:
-        expected = greedy_tokens(packaged.model, prompt, 128)
+        expected = greedy_tokens(model, prompt, 128)
         for settings in HANDFUL:
-            decoded = run(
-                runner,
-                prompt,
-                max_new_tokens=128,
-                eos=packaged.eos_token_ids,
-                context_length=packaged.context_length,
-                **settings,
-            )
-            assert decoded.tokens == expected, settings
+            for runner in runners:
+                assert say(packaged, runner, prompt, 128, **settings) == expected, (settings, type(runner))
 
 
 @pytest.mark.slow
 def test_same_seed_same_tokens_for_every_strategy(
-    packaged: LoadedModel, runner: TransformersRunner, own_prompts: list[list[int]]
+    packaged: LoadedModel, runners: list[Runner], own_prompts: list[list[int]]
 ) -> None:
-    for seed in (0, 1, 2):
-        sampling: dict[str, Any] = {"temperature": 0.7, "top_p": 0.9, "seed": seed, "max_new_tokens": 48}
+    for seed, runner in product((0, 1, 2), runners):
+        sampling: dict[str, Any] = {"temperature": 0.7, "top_p": 0.9, "seed": seed}
         for prompt in own_prompts:
-            expected = run(
-                runner,
-                prompt,
-                eos=packaged.eos_token_ids,
-                context_length=packaged.context_length,
-                strategy="greedy",
-                **sampling,
-            ).tokens
+            expected = say(packaged, runner, prompt, 48, strategy="greedy", **sampling)
             for settings in [*JACOBI[::8], *LOOKAHEAD[2:5]]:
-                decoded = run(
-                    runner,
-                    prompt,
-                    eos=packaged.eos_token_ids,
-                    context_length=packaged.context_length,
-                    **sampling,
-                    **settings,
-                )
-                assert decoded.tokens == expected, (seed, settings)
+                said = say(packaged, runner, prompt, 48, **sampling, **settings)
+                assert said == expected, (seed, settings, type(runner))
