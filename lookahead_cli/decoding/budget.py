@@ -19,6 +19,10 @@ FEWEST_TIMES = 3
 STALE_STEPS = 200
 """Steps after which a width that was not used is forgotten: it looks cheap again, and so is tried again. That is how
 a curve that has changed, or was measured in a bad moment, is put right, at the cost of a step now and then."""
+PACE_SHARE = 0.5
+"""How far a single step changes the pace; a power, as times are compared by ratio."""
+LARGEST_CHANGE = 2.0
+"""Steps longer or shorter than expected by more than this count as by this: the machine was busy for a moment."""
 ASSUMED_COST = 0.01
 """Time a node is taken to add, as a part of a step without nodes, until it has been measured."""
 
@@ -31,7 +35,12 @@ MOST_DOUBT, MOST_CONFIDENCE = 0.1, 1.5
 
 
 class StepTimes:
-    """The cost curve T(n): seconds a step with n nodes takes, measured while running."""
+    """The cost curve T(n): what a step with n nodes takes, measured while running.
+
+    All steps take longer as the text grows, and when the machine has other work. Widths are measured at different
+    moments, so that would count for some of them and against others. So a step is divided by the pace of the steps just
+    before it, whatever their width; only proportions of the curve mean anything.
+    """
 
     def __init__(self, earlier: Mapping[str, float] | None = None) -> None:
         """`earlier` is what `export` gave.
@@ -42,6 +51,8 @@ class StepTimes:
         self.measured: dict[int, deque[float]] = {}
         self.last_used: dict[int, int] = {}
         self.steps = 0
+        self.pace = 1.0
+        """How much longer than the curve says steps take at the moment."""
         self.curve: list[float] = [1 + ASSUMED_COST * nodes for nodes in range(MOST_NODES + 1)]
         """Seconds for 0 to MOST_NODES nodes; of no unit as long as nothing has been measured."""
         for nodes, seconds in (earlier or {}).items():
@@ -60,7 +71,10 @@ class StepTimes:
             return
         self.steps += 1
         width = nearest_width(nodes)
-        self.measured.setdefault(width, deque(maxlen=KEPT_TIMES)).append(seconds)
+        if width in self.measured:
+            found = seconds / (self.pace * self.curve[nodes])
+            self.pace *= min(max(found, 1 / LARGEST_CHANGE), LARGEST_CHANGE) ** PACE_SHARE
+        self.measured.setdefault(width, deque(maxlen=KEPT_TIMES)).append(seconds / self.pace)
         self.last_used[width] = self.steps
         for stale in [known for known in self.measured if self.steps - self.last_used[known] > STALE_STEPS]:
             del self.measured[stale]

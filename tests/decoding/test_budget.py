@@ -41,9 +41,19 @@ def test_times_of_an_earlier_process_are_a_start() -> None:
     times = StepTimes({"0": 1.0, "4": 2.0, "16": 3.0})
     again = StepTimes({"0": 1.0, "4": 2.0, "16": 3.0})
     assert again.curve == pytest.approx(times.curve)
-    for _ in range(3):
+    for _ in range(10):
+        again.add(0, 1.0)
         again.add(4, 5.0)
-    assert again.curve[4] == pytest.approx(5.0)
+    assert again.curve[4] / again.curve[0] == pytest.approx(5.0, rel=0.25), "what is measured now takes over"
+
+
+def test_a_text_that_grows_does_not_make_the_widths_in_use_look_dear() -> None:
+    times = StepTimes()
+    for nodes, seconds in ((0, 1.0), (4, 1.2)) * 4:
+        times.add(nodes, seconds)
+    for _ in range(30):
+        times.add(4, 2.4)  # all steps take twice as long by now, but no plain one is among them
+    assert times.curve[4] / times.curve[0] == pytest.approx(1.2, rel=0.1)
 
 
 def test_every_number_of_nodes_has_a_width() -> None:
