@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookahead_cli.errors import LookaheadError, ModelError
+from lookahead_cli.models.devices import free_memory
 from lookahead_cli.models.failures import first_line, memory_failure
 from lookahead_cli.models.folder import read_json
+from lookahead_cli.models.safety import PICKLE_SUFFIXES
 
 if TYPE_CHECKING:
     import torch
@@ -102,6 +104,12 @@ def load_model(
     return model.eval()
 
 
+def stored_bytes(folder: Path) -> int:
+    """Size of the weight files in `folder`."""
+    kinds = (".safetensors", *PICKLE_SUFFIXES)
+    return sum(file.stat().st_size for file in folder.iterdir() if file.suffix in kinds)
+
+
 def positions_change_beyond(config: PretrainedConfig) -> int | None:
     """The length up to which positions are encoded in one way; None if that is so for all lengths.
 
@@ -127,7 +135,8 @@ def told_in_a_sentence(folder: Path, device: torch.device) -> Iterator[None]:
     except Exception as error:
         lack = memory_failure(
             error,
-            f"{folder} cannot be loaded on {device}",
+            f"{folder} ({stored_bytes(folder) / 1e9:.1f} GB) cannot be loaded on {device}, where "
+            f"{free_memory(device) / 1e9:.1f} GB is free",
             "choose a smaller model or a smaller dtype, or close other programs",
         )
         if lack is not None:

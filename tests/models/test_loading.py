@@ -432,3 +432,26 @@ def test_seed_decides_the_tiny_model(tmp_path: Path) -> None:
     weights = [model_of(load_folder(folder, runner="transformers")).lm_head.weight for folder in (first, same, other)]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
+
+
+def test_spread_over_all_devices_gives_the_same_logits_through_transformers(llama: Path) -> None:
+    import torch
+
+    spread = load_folder(llama, device="spread", dtype="float32")
+    assert spread.runner_name == "transformers"
+    whole = load_folder(llama, runner="transformers", dtype="float32")
+    torch.testing.assert_close(next_logits(spread), next_logits(whole))
+
+
+def test_a_cache_that_does_not_fit_is_told_with_numbers(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    loaded = load_folder(llama, runner="lean", dtype="float32")
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+
+    monkeypatch.setattr(torch, "zeros", full)
+    monkeypatch.setattr("lookahead_cli.models.devices.free_main_memory", lambda: 2e9)
+    with pytest.raises(ResourceError, match=r"a KV cache of 0\.00 GB cannot be made on cpu, where 2\.00 GB is free"):
+        loaded.runner.prefill(IDS)

@@ -6,13 +6,17 @@ are kept: a fewest number of rows a pass, sums over keys page by page, and the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from lookahead_cli.models.devices import free_memory
+from lookahead_cli.models.failures import memory_failure
 from lookahead_cli.models.lean.architecture import Architecture
 from lookahead_cli.models.lean.rotary import RotaryTable
 from lookahead_cli.models.lean.slots import LONG_PAGES, SHORT_PAGES, Pages, Placement, place
@@ -72,17 +76,19 @@ class LeanRunner:
         for start in range(0, len(tokens), PREFILL_CHUNK):
             chunk = tokens[start : start + PREFILL_CHUNK]
             chain = place(self.pages, self.length, range(-1, len(chunk) - 2))
-            rows = self._run(chunk, chain, self.pages.slots_for(self.length + len(chunk)))
-            self.length += len(chunk)
-            if take_rows is not None:
-                take_rows(self._logits(rows, len(chunk)))
+            with self._memory_told(f"a forward pass over {len(chunk)} tokens failed"):
+                rows = self._run(chunk, chain, self.pages.slots_for(self.length + len(chunk)))
+                self.length += len(chunk)
+                if take_rows is not None:
+                    take_rows(self._logits(rows, len(chunk)))
 
     def step(self, pending: int, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         self.placement = place(self.pages, self.length, parents)
         self._make_room(self.pages.slots_for(max(self.placement.positions) + 1))
         # All of the cache, its unused end masked: a part of it would be copied together in every layer.
-        rows = self._run([pending, *tokens], self.placement, self.capacity)
-        return self._logits(rows, 1 + len(tokens))
+        with self._memory_told(f"a forward pass over {1 + len(tokens)} tokens failed"):
+            rows = self._run([pending, *tokens], self.placement, self.capacity)
+            return self._logits(rows, 1 + len(tokens))
 
     def commit(self, path: Sequence[int]) -> None:
         first = self.length + 1
@@ -114,7 +120,24 @@ class LeanRunner:
         """
         shape = self.architecture
         size = (shape.layers, 2 * shape.key_value_heads, slots, shape.head_width)
-        return torch.zeros(size, dtype=self.dtype, device=self.device)
+        with self._memory_told(f"a KV cache of {math.prod(size) * self.dtype.itemsize / 1e9:.2f} GB cannot be made"):
+            return torch.zeros(size, dtype=self.dtype, device=self.device)
+
+    @contextmanager
+    def _memory_told(self, failed: str) -> Iterator[None]:
+        """Say in one sentence, with numbers, if the memory does not suffice."""
+        try:
+            yield
+        except (MemoryError, RuntimeError) as error:
+            free = free_memory(self.device)
+            lack = memory_failure(
+                error,
+                f"{failed} on {self.device}, where {free / 1e9:.2f} GB is free",
+                "shorten the prompt or choose a smaller model or k",
+            )
+            if lack is None:
+                raise
+            raise lack from error
 
     @torch.inference_mode()
     def _run(self, tokens: Sequence[int], placement: Placement, size: int) -> Tensor:

@@ -318,12 +318,16 @@ def test_the_number_of_threads_is_part_of_what_is_remembered() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype).removeprefix("torch."))
-def test_the_packaged_model_keeps_its_bits(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "weights"),
+    [(torch.float32, "auto"), (torch.bfloat16, "auto"), (torch.bfloat16, "full")],
+    ids=["float32", "4 bits", "bfloat16"],
+)
+def test_the_packaged_model_keeps_its_bits(dtype: torch.dtype, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LOOKAHEAD_CACHE")  # where it is stored already
     folder = locate("smollm2-135m")
     require_exactness(folder, dtype)
-    loaded = load(folder, Wish(dtype=str(dtype).removeprefix("torch."), device="cpu", runner="lean"))
+    loaded = load(folder, Wish(dtype=str(dtype).removeprefix("torch."), device="cpu", runner="lean", weights=weights))
     runner = loaded.runner
     assert isinstance(runner, LeanRunner)
     text = "Once upon a time there was a little girl who lived in a small house near the woods. " * 40
