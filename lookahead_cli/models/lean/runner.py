@@ -28,6 +28,9 @@ FASTEST_ROWS = 4
 """Packed weights are multiplied faster with so many rows than with fewer."""
 PREFILL_CHUNK = 256
 """Prompt tokens per forward pass: bounds the memory for activations and the wait until Ctrl-C is heard."""
+QUERY_BLOCK = 192
+"""Queries whose scores are worked out together: those of a whole chunk over a long text would not stay in the cache of
+the processor."""
 NEVER = 2**40
 """Stands for the position of a spare slot: behind all others."""
 
@@ -176,8 +179,19 @@ class LeanRunner:
         heads = torch.addcmul(heads * cosines, heads.roll(width // 2, -1), sines)
         cache.index_copy_(1, entries.slots, entries.of(heads[:, shape.heads :]).transpose(0, 1))
         queries = heads[:, : shape.heads].reshape(rows, groups, -1).transpose(0, 1).reshape(groups, -1, width)
-        scores = torch.bmm(queries, cache[:groups, :size].transpose(1, 2)).add_(mask)
-        mixed = mix(torch.softmax(scores, -1), cache[groups:, :size], size // self.pages.slots)
+        keys, values, pages = cache[:groups, :size].transpose(1, 2), cache[groups:, :size], size // self.pages.slots
+        if queries.shape[1] <= QUERY_BLOCK:
+            scores = torch.bmm(queries, keys).add_(mask)
+            mixed = mix(torch.softmax(scores, -1), values, pages)
+        else:
+            keys, values = keys.contiguous(), values.contiguous()
+            parts = []
+            for block, its_mask in zip(
+                torch.split(queries, QUERY_BLOCK, dim=1), torch.split(mask, QUERY_BLOCK), strict=True
+            ):
+                scores = torch.bmm(block, keys).add_(its_mask)
+                parts.append(mix(torch.softmax(scores, -1), values, pages))
+            mixed = torch.cat(parts, 1)
         return mixed.view(groups, rows, -1).transpose(0, 1).reshape(rows, -1)
 
     def _norm(self, rows: Tensor, weight: Tensor) -> Tensor:
