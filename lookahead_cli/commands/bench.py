@@ -66,7 +66,7 @@ def bench(
     notes = console("stderr", settings.display.color)
     with ProgressStatus(notes) as progress:
         with interrupts_kept():
-            progress("loading torch and transformers")
+            progress("loading torch")
             from lookahead_cli.bench.contest import compete, contestant_settings, enter, warm_up
             from lookahead_cli.session import open_session
 

@@ -97,7 +97,7 @@ def run(settings: Settings, prompt: str, as_json: bool) -> int:
 
     notes = console("stderr", settings.display.color)
     with ProgressStatus(notes) as progress, interrupts_kept():
-        progress("loading torch and transformers")
+        progress("loading torch")
         from lookahead_cli.session import open_session
 
         session = open_session(settings, progress)
