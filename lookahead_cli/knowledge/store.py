@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
 from lookahead_cli.knowledge.table import load_table, table_file
 from lookahead_cli.models.cache import cache_folder
+from lookahead_cli.models.whole_file import written_whole
 
 SHIPPED_RATES = Path(__file__).with_name("starting_rates.json")
 """Rates and weights learned on Spec-Bench prompts with SmolLM2-135M: a start, for any model."""
@@ -74,10 +74,5 @@ def write_rates(file: Path, rates: Mapping[str, Mapping[str, Any]]) -> None:
     """
     old = read_rates(file) or {}
     merged = {part: {**old.get(part, {}), **numbers} for part, numbers in rates.items()}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
+    with written_whole(file) as unfinished:
         unfinished.write_text(json.dumps(merged, separators=(",", ":")), encoding="utf-8")
-        unfinished.replace(file)
-    finally:
-        unfinished.unlink(missing_ok=True)

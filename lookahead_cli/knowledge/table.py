@@ -5,7 +5,6 @@ One safetensors file of a few megabytes, derived from the model alone.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 from lookahead_cli.decoding.drafters import LONGEST_CONTEXT
 from lookahead_cli.decoding.likely import CERTAINTIES, certainty
+from lookahead_cli.models.whole_file import written_whole
 
 FORMAT = 1
 """Part of the file's name: raise it when the content changes its meaning, and old tables are made anew."""
@@ -86,14 +86,9 @@ class TableBuilder:
             tokens, kinds = columns([rows[context] for context in contexts])
             arrays[f"{order}.tokens"], arrays[f"{order}.kinds"] = tokens, kinds
         arrays["conversations"] = np.array([self.conversations], dtype=np.int64)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-        try:
+        with written_whole(file) as unfinished:
             save_file(arrays, unfinished)
             unfinished.chmod(0o644)  # safetensors files begin as private ones, but a cache can be shared
-            unfinished.replace(file)
-        finally:
-            unfinished.unlink(missing_ok=True)
 
 
 def row_of(ids: Sequence[int], probabilities: Sequence[float]) -> Row:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+from lookahead_cli.models.whole_file import written_whole
 
 
 def read_index(index: Path) -> dict[str, object]:
@@ -19,13 +19,6 @@ def read_index(index: Path) -> dict[str, object]:
 
 
 def add_to_index(index: Path, key: str, value: object) -> None:
-    """Add or replace one entry. Written beside and renamed, so that a reader never meets half an index."""
-    with suppress(OSError):
-        index.parent.mkdir(parents=True, exist_ok=True)
-        handle, staging = tempfile.mkstemp(prefix=f".{index.name}-", dir=index.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({**read_index(index), key: value}, file, indent=1)
-            Path(staging).replace(index)
-        finally:
-            Path(staging).unlink(missing_ok=True)
+    """Add or replace one entry."""
+    with suppress(OSError), written_whole(index) as unfinished:
+        unfinished.write_text(json.dumps({**read_index(index), key: value}, indent=1), encoding="utf-8")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lookahead_cli.models.tokenizer import ModelTokenizer
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
-RUNNERS = ("auto", "lean", "transformers")
 SPREAD = "spread"
 """The device that means: over all there are, by accelerate."""
 # The context of a model that sets no limit itself (no position table, no trained length in its config).
@@ -116,6 +115,8 @@ def lean_architecture(folder: Path, wish: Wish, weights: list[Path]) -> Architec
 
 
 def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Architecture) -> LoadedModel:
+    import torch
+
     from lookahead_cli.models.devices import choose_device, half_precision, name_of, named_dtype, require_memory
     from lookahead_cli.models.lean.exactness import dependent_rows
     from lookahead_cli.models.lean.fourbit import FourBitWeights, can_run
@@ -131,7 +132,7 @@ def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Arch
         dtype = named_dtype(wish.dtype) or half_precision(device)
         reason = dependent_rows(architecture, dtype, device)
         if reason is not None and wish.dtype == "auto" and device.type == "cpu":
-            dtype = named_dtype("float32") or dtype
+            dtype = torch.float32
             reason = dependent_rows(architecture, dtype, device)
         require_memory(architecture.parameters * dtype.itemsize, device, f"{folder} in {name_of(dtype)}")
         few = FourBitWeights(wish.keep_in) if wish.weights == "auto" and can_run(dtype, device) else None
@@ -155,8 +156,10 @@ def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Arch
 
 
 def _load_with_transformers(folder: Path, wish: Wish, weights: list[Path]) -> LoadedModel:
+    import torch
+
     from lookahead_cli.models import transformers_loading as loading
-    from lookahead_cli.models.devices import choose_device, half_precision, name_of, named_dtype
+    from lookahead_cli.models.devices import choose_device, half_precision, named_dtype
     from lookahead_cli.models.hugging_face import offline, silence
     from lookahead_cli.models.transformers_runner import TransformersRunner
 
@@ -164,9 +167,7 @@ def _load_with_transformers(folder: Path, wish: Wish, weights: list[Path]) -> Lo
     device = choose_device("auto" if wish.device == SPREAD else wish.device)
     common: dict[str, Any] = {"local_files_only": True, "trust_remote_code": REMOTE_CODE in wish.allow}
     # On a processor rows depend on their neighbours in half precision: there "auto" stays with exact tokens.
-    automatic = "float32" if device.type == "cpu" else name_of(half_precision(device))
-    dtype = named_dtype(wish.dtype) or named_dtype(automatic)
-    assert dtype is not None
+    dtype = named_dtype(wish.dtype) or (torch.float32 if device.type == "cpu" else half_precision(device))
     with offline(), loading.told_in_a_sentence(folder, device):
         config = loading.load_config(folder, common)
         tokenizer = loading.load_tokenizer(folder, common)
@@ -198,7 +199,7 @@ def _load_with_transformers(folder: Path, wish: Wish, weights: list[Path]) -> Lo
             ),
             generation=generation,
             parameters=model.num_parameters(),
-            dependent_rows=None if name_of(dtype) == "float32" else "transformers computes a row together with others",
+            dependent_rows=None if dtype == torch.float32 else "transformers computes a row together with others",
         )
 
 

@@ -2,13 +2,12 @@
 
 A quantised GGUF file holds most weights as 16 levels per group of 32: level * step + lowest. Written out as float32
 they are still those numbers, so the levels can be found again. Reading 4 bits instead of 16 makes passes of few rows
-much faster; from some 8 rows on bfloat16 is ahead. Steps and middles are rounded to bfloat16, which loses as much as
-rounding the weights themselves does.
+much faster; from some 8 rows on bfloat16 is ahead. Steps and middles are rounded to bfloat16, which loses about
+twice as much as rounding the weights themselves does.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+
+from lookahead_cli.models.whole_file import written_whole
 
 VERSION = 1
 """Part of the file's name: raise it when what is found changes."""
@@ -33,8 +34,6 @@ OUTPUT_BLOCK = 64
 """Outputs must be a multiple of this."""
 INNER_TILES = 2
 """The packed layout of torch's kernel for processors."""
-
-
 SAMPLE = 64
 """Outputs looked at first, so that weights of more bits are passed over quickly."""
 
@@ -91,16 +90,12 @@ class FourBitWeights:
         """Write the file, if that has not been done."""
         if self.kept or self.file is None or not self.found:
             return
-        with suppress(OSError):  # a cache that cannot be written to costs seconds, nothing else
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            tensors = {f"{name}.packed": weight.packed for name, weight in self.found.items()}
-            tensors |= {f"{name}.steps": weight.steps for name, weight in self.found.items()}
-            staging = self.file.with_name(f".{os.getpid()}-{self.file.name}")
-            try:
-                save_file(tensors, staging)
-                staging.replace(self.file)
-            finally:
-                staging.unlink(missing_ok=True)
+        tensors = {f"{name}.packed": weight.packed for name, weight in self.found.items()}
+        tensors |= {f"{name}.steps": weight.steps for name, weight in self.found.items()}
+        # A cache that cannot be written to costs seconds, nothing else.
+        with suppress(OSError), written_whole(self.file) as unfinished:
+            save_file(tensors, unfinished)
+            unfinished.chmod(0o644)  # safetensors files begin as private ones, but a cache can be shared
 
 
 def find_levels(weight: Tensor) -> FourBitWeight | None:

@@ -22,7 +22,8 @@ def quantised(outputs: int = OUTPUT_BLOCK, inputs: int = 4 * GROUP, most: int = 
     """Random weights (outputs, inputs) as a GGUF file of the type Q4_1 holds them: level * step + lowest per group."""
     generator = torch.Generator().manual_seed(seed)
     levels = torch.randint(0, most + 1, (outputs * inputs // GROUP, GROUP), generator=generator)
-    steps = torch.rand((len(levels), 1), generator=generator).half().float() * 0.02
+    # Not arbitrarily small beside the lowest weight: float32 does not tell such levels apart.
+    steps = 0.001 + torch.rand((len(levels), 1), generator=generator).half().float() * 0.02
     lowest = -torch.rand((len(levels), 1), generator=generator).half().float() * 0.2
     return (levels * steps + lowest).view(outputs, inputs)
 
