@@ -9,6 +9,9 @@ from torch import Tensor
 
 from lookahead_cli.models.seats import Seats
 
+MOST_FORGOTTEN = 64
+"""Committed tokens that can be taken back. Layers with a sliding window keep so many entries more than they look at."""
+
 
 class Runner(Protocol):
     """A model with its KV cache, for one sequence at a time."""
@@ -42,3 +45,12 @@ class Runner(Protocol):
 
     def commit(self, path: Sequence[int]) -> None:
         """Keep the pending token and the nodes of `path` in the cache, in order, and nothing else of the last step."""
+
+    def forget(self, count: int) -> None:
+        """Take the last `count` committed tokens out of the cache again: the next step goes on behind those before.
+
+        The cache need not hold what lies more than MOST_FORGOTTEN behind the longest it has been since prefill.
+        """
+
+    def twin(self) -> Runner:
+        """Another runner of the same model: the weights are shared, the cache is its own and empty."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from lookahead_cli.errors import ModelError, ResourceError
 from lookahead_cli.models.failures import first_line, memory_failure
+from lookahead_cli.models.runner import MOST_FORGOTTEN
 from lookahead_cli.models.seats import Unlimited
 
 if TYPE_CHECKING:
@@ -81,6 +83,15 @@ class TransformersRunner:
         if any(node != place for place, node in enumerate(path)):
             self._gather(path)
         self._rewind(self.drafted - len(path))
+
+    def forget(self, count: int) -> None:
+        self._rewind(count)
+
+    def twin(self) -> TransformersRunner:
+        twin = copy.copy(self)
+        twin.drafted = twin.length = 0
+        twin.cache = self._new_cache()
+        return twin
 
     def branching(self, nodes: int) -> bool:
         return self.tree_obstacle is None and self.length + 1 + nodes <= self._plain_span()
@@ -185,10 +196,16 @@ class TransformersRunner:
                 entries[..., first : first + len(path), :] = entries[..., first + nodes, :]
 
     def _rewind(self, count: int) -> None:
-        """Take the last `count` entries out of the cache. Layers that keep a fixed span shrink back to it here."""
+        """Take the last `count` entries out of the cache. Layers that keep a fixed span shrink here, to that span and
+        what can be forgotten; transformers would keep the span alone."""
         self.length -= count
         if self.rewind_obstacle is None:
+            spans = [(layer, layer.keys, layer.values) for layer in self.cache.layers if keeps_a_span(layer)]
             self.cache.crop(-count)
+            for layer, keys, values in spans:
+                end = keys.shape[-2] - count
+                first = max(end - (layer.sliding_window - 1) - MOST_FORGOTTEN, 0)
+                layer.keys, layer.values = keys[..., first:end, :], values[..., first:end, :]
         elif count:
             raise RuntimeError(f"drafts must be empty for this model: {self.rewind_obstacle}")
 
@@ -215,6 +232,11 @@ class TransformersRunner:
 def cache_argument(parameters: Collection[str]) -> str:
     """The name of the cache among the parameters of a model's forward: it was changed between transformers releases."""
     return "cache" if "cache" in parameters else "past_key_values"
+
+
+def keeps_a_span(layer: Any) -> bool:
+    """Whether a cache layer drops entries that have left its sliding window, if it holds any yet."""
+    return getattr(layer, "sliding_window", None) is not None and layer.is_initialized
 
 
 def is_chain(parents: Sequence[int]) -> bool:

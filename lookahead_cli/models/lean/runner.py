@@ -6,6 +6,7 @@ are kept: a fewest number of rows a pass, sums over keys page by page, and the s
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -102,6 +103,17 @@ class LeanRunner:
             old, new = (torch.tensor(slots, device=self.device) for slots in zip(*moves, strict=True))
             self.cache.index_copy_(2, new, self.cache.index_select(2, old))
         self.length += 1 + len(path)
+
+    def forget(self, count: int) -> None:
+        # What lies behind is masked, as the rejected nodes of a step are, until it is written over.
+        self.length -= count
+
+    def twin(self) -> LeanRunner:
+        twin = copy.copy(self)
+        twin.length = 0
+        twin.placement = Placement(self.pages, 0)
+        twin.cache = self._empty_cache(self.pages.slots)
+        return twin
 
     @property
     def capacity(self) -> int:
