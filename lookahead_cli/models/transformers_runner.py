@@ -85,7 +85,8 @@ class TransformersRunner:
         self._rewind(self.drafted - len(path))
 
     def forget(self, count: int) -> None:
-        self._rewind(count)
+        if count:  # an empty cache does not even take a 0
+            self._rewind(count)
 
     def twin(self) -> TransformersRunner:
         twin = copy.copy(self)
