@@ -20,12 +20,16 @@ from lookahead_cli.profile import (
     find_profile,
     nearest,
     read_profile,
+    require_draft_model,
 )
 from lookahead_cli.text.prompt import is_unicode
 
 PROFILE_VARIABLE = "LOOKAHEAD_PROFILE"
 PROFILE_ONLY = {("model", "allow")}
 """Risks are taken in a profile, by name, where they can be seen; not by a variable that happens to be set."""
+
+KEYWORDS = {("draft", "source"): "draft_model", ("draft", "revision"): "draft_revision"}
+"""Where there are no tables, keys whose bare name means another table's go by these names."""
 
 MOST_SHOWN = 100
 """Characters of a wrong value that a message repeats."""
@@ -45,7 +49,12 @@ class Resolved:
 
 def variable(section: str, key: str) -> str:
     """The environment variable that sets a key."""
-    return "LOOKAHEAD_MODEL" if (section, key) == ("model", "source") else f"LOOKAHEAD_{key.upper()}"
+    return "LOOKAHEAD_MODEL" if (section, key) == ("model", "source") else f"LOOKAHEAD_{keyword(section, key).upper()}"
+
+
+def keyword(section: str, key: str) -> str:
+    """What a key is called where there are no tables."""
+    return KEYWORDS.get((section, key), key)
 
 
 def resolve(
@@ -112,16 +121,17 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[Key, Any, st
 def load_settings(profile: str | None = None, **values: Any) -> Settings:
     """Settings of a profile (by name or path), single keys replaced: `load_settings("code", k=8, dtype="bfloat16")`.
 
-    The environment is read as on the command line; `values` beat it.
+    The environment is read as on the command line; `values` beat it. Of [draft] the keys are `draft_model` (its source)
+    and `draft_revision`.
 
     Raises:
         ProfileError: something is not allowed.
     """
-    homes = {key: section for section, keys in SECTIONS.items() for key in keys.model_fields}
+    homes = {keyword(section, key): (section, key) for section, keys in SECTIONS.items() for key in keys.model_fields}
     unknown = next((key for key in values if key not in homes), None)
     if unknown:
         raise ProfileError(f"{unknown} is not a known key{nearest(unknown, homes)}; there are {', '.join(homes)}")
-    return resolve(profile, {(key, (homes[key], key)): value for key, value in values.items()}).settings
+    return resolve(profile, {(key, homes[key]): value for key, value in values.items()}).settings
 
 
 def with_values(settings: Settings, typed: Mapping[str, str], origin: str) -> Settings:
@@ -137,9 +147,11 @@ def with_values(settings: Settings, typed: Mapping[str, str], origin: str) -> Se
         values["decoding"][key] = parse_text("decoding", key, text)
         origins["decoding", key] = origin
     try:
-        return Settings.model_validate(values)
+        replaced = Settings.model_validate(values)
     except ValidationError as error:
         raise _complaint(error, values, origins) from None
+    require_draft_model(replaced)
+    return replaced
 
 
 def parse_text(section: str, key: str, text: str) -> Any:

@@ -17,7 +17,7 @@ import tomli
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from lookahead_cli.decoding.drafters.registry import DRAFTERS
-from lookahead_cli.decoding.strategies import STRATEGIES
+from lookahead_cli.decoding.strategies import SPECULATIVE, STRATEGIES
 from lookahead_cli.errors import ProfileError
 
 DEFAULT_PROFILE = "default"
@@ -112,6 +112,15 @@ class ModelSettings(Section):
     )  # fmt: skip
 
 
+class DraftSettings(Section):
+    source: str = setting(
+        "",
+        "speculative: which model makes the guesses, a smaller one with the same tokenizer; empty: none",
+        "as under [model], or nothing",
+    )
+    revision: str = setting("", "branch, tag or commit of a hub id; empty: the main branch", "text")
+
+
 class DecodingSettings(Section):
     strategy: Annotated[str, AfterValidator(_strategy)] = setting(
         "lookahead", "where guesses come from", " or ".join(f'"{name}"' for name in STRATEGIES)
@@ -200,6 +209,7 @@ class Settings(Section):
     """Everything a run can be told, validated."""
 
     model: ModelSettings = ModelSettings()
+    draft: DraftSettings = DraftSettings()
     decoding: DecodingSettings = DecodingSettings()
     prompt: PromptSettings = PromptSettings()
     display: DisplaySettings = DisplaySettings()
@@ -209,6 +219,15 @@ SECTIONS: dict[str, type[Section]] = {
     name: field.annotation  # type: ignore[misc]
     for name, field in Settings.model_fields.items()
 }
+
+
+def require_draft_model(settings: Settings) -> None:
+    """Raise ProfileError if the strategy needs a draft model and none is named."""
+    if settings.decoding.strategy == SPECULATIVE and not settings.draft.source.strip():
+        raise ProfileError(
+            f'strategy: "{SPECULATIVE}" lets a draft model make the guesses, and none is named; give one with '
+            "--draft-model, LOOKAHEAD_DRAFT_MODEL or source under [draft]"
+        )
 
 
 def allowed(section: str, key: str) -> str:

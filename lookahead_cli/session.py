@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import torch
@@ -17,18 +17,20 @@ from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.decoding.loop import decode
 from lookahead_cli.decoding.select import SamplingSettings, TokenSelector
 from lookahead_cli.decoding.statistics import Statistics
-from lookahead_cli.decoding.strategies import BRANCHING, PLAIN, STRATEGIES
+from lookahead_cli.decoding.strategies import BRANCHING, PLAIN, SPECULATIVE, STRATEGIES
 from lookahead_cli.decoding.strategy import Strategy
+from lookahead_cli.decoding.wanted import DraftModel, Wanted
 from lookahead_cli.errors import LookaheadError, ModelError, ProfileError, PromptError
 from lookahead_cli.knowledge.background import start_rehearsal
 from lookahead_cli.knowledge.store import TIMES, knowledge_folder, known_beforehand, rates_file, write_rates
 from lookahead_cli.models.devices import name_of
+from lookahead_cli.models.draft_model import refuse_unfit
 from lookahead_cli.models.generation_defaults import ignored_settings, own_repetition_penalty
 from lookahead_cli.models.loading import LoadedModel, Wish, load
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.models.runner import Runner
 from lookahead_cli.models.sources import locate
-from lookahead_cli.profile import DecodingSettings, Settings
+from lookahead_cli.profile import DecodingSettings, ModelSettings, Settings, require_draft_model
 from lookahead_cli.text.chat import Template, choose_template, encode
 from lookahead_cli.text.prompt import is_unicode
 from lookahead_cli.text.transcript import Transcript
@@ -88,6 +90,8 @@ class Session:
     """What the user should know about how this model is run, a sentence each."""
     knowledge: Path
     """Folder with what is kept about this model between runs."""
+    load_draft_model: Callable[[], LoadedModel]
+    """Loads the draft model of the settings the first time; sessions that share a model share this."""
     strategy: Strategy | None = None
     """Of the latest generation; with `across_prompts` it serves the next one too."""
     keeps_hit_rates: bool = True
@@ -103,7 +107,8 @@ class Session:
         """Start a generation; nothing is computed until it is iterated. One at a time: they share the KV cache.
 
         Raises:
-            ModelError: the model's chat template refuses the conversation, or its tokenizer is another model's.
+            ModelError: the model's chat template refuses the conversation, its tokenizer is another model's, or the
+                draft model, if it was not needed before, cannot be used.
             PromptError: the prompt has no tokens or leaves no room in the context.
         """
         if not is_unicode(prompt):
@@ -136,16 +141,23 @@ class Session:
                 known_beforehand, self.knowledge, self.runner.vocab,
                 sampled=sampling.temperature > 0, machine=self._machine,
             )  # fmt: skip
-            self.strategy = STRATEGIES[decoding.strategy](decoding, sampling, self.runner.vocab, recall)
+            wanted = Wanted(decoding, sampling, self.runner.vocab, recall, self._draft_model)
+            self.strategy = STRATEGIES[decoding.strategy](wanted)
         return self.strategy
+
+    def _draft_model(self) -> DraftModel:
+        """The draft model with a cache for one strategy."""
+        loaded = self.load_draft_model()
+        return DraftModel(loaded.runner.twin(), loaded.context_length)
 
     def with_decoding(self, decoding: DecodingSettings) -> Session:
         """Another session with the same model, for measuring: it stores nothing. One generation of both at a time.
 
         Raises:
-            ProfileError: a setting does not fit the model.
+            ProfileError: a setting does not fit the model, or there is no draft model for a strategy that needs one.
         """
         wanted = self.settings.model_copy(update={"decoding": decoding})
+        require_draft_model(wanted)
         settings = settle(wanted, self.loaded)
         said = notices(wanted, settings, self.loaded)
         return replace(self, settings=settings, notices=said, strategy=None, keeps_hit_rates=False)
@@ -195,12 +207,13 @@ def open_session(settings: Settings, progress: Progress = silent) -> Session:
     """Find and load the model, and settle everything that was left open.
 
     Raises:
-        ModelError: the model cannot be used.
-        ProfileError: a setting does not fit the model.
+        ModelError: the model cannot be used, or the draft model not with it.
+        ProfileError: a setting does not fit the model, or there is no draft model for a strategy that needs one.
         PromptError: the settings ask for a conversation, and the model has no template for one.
         ResourceError: the machine could not do its part (network, disk, memory).
     """
     wanted = settings.model
+    require_draft_model(settings)
     if settings.prompt.template == "raw":
         choose_template(None, "raw", settings.prompt.system)  # before minutes are spent on a download
     if wanted.threads != "auto":
@@ -208,11 +221,35 @@ def open_session(settings: Settings, progress: Progress = silent) -> Session:
     allow = frozenset(wanted.allow)
     folder = locate(wanted.source, revision=wanted.revision, allow=allow, progress=progress)
     context_length = None if wanted.context_length == "auto" else wanted.context_length
-    knowledge = knowledge_folder(folder)
-    wish = Wish(wanted.dtype, wanted.device, wanted.runner, context_length, allow, wanted.weights, knowledge)
-    loaded = load(folder, wish, progress)
+    loaded = load(folder, wish_for(wanted, folder, context_length, allow), progress)
     resolved = settle(settings, loaded)
-    return Session(resolved, loaded, notices(settings, resolved, loaded), knowledge)
+    draft_model = cache(partial(load_draft_model, settings, loaded, progress))
+    if resolved.decoding.strategy == SPECULATIVE:
+        draft_model()  # what does not fit is told now, not with the first prompt
+    said = notices(settings, resolved, loaded)
+    return Session(resolved, loaded, said, knowledge_folder(folder), draft_model)
+
+
+def load_draft_model(settings: Settings, target: LoadedModel, progress: Progress) -> LoadedModel:
+    """Find and load what drafts for `target`, by the wishes for that. Its context is its own.
+
+    Raises:
+        ModelError: it cannot be used, or not with `target`.
+        ResourceError: the machine could not do its part (network, disk, memory).
+    """
+    no_risks: frozenset[str] = frozenset()  # those that a profile allows are the model's: nobody vouched for this one
+    try:
+        folder = locate(settings.draft.source, revision=settings.draft.revision, allow=no_risks, progress=progress)
+        draft = load(folder, wish_for(settings.model, folder, context_length=None, allow=no_risks), progress)
+    except ModelError as error:
+        raise ModelError(f"draft model: {error}") from error
+    refuse_unfit(draft, target)
+    return draft
+
+
+def wish_for(model: ModelSettings, folder: Path, context_length: int | None, allow: frozenset[str]) -> Wish:
+    """How the model in `folder` is to be loaded."""
+    return Wish(model.dtype, model.device, model.runner, context_length, allow, model.weights, knowledge_folder(folder))
 
 
 def settle(settings: Settings, loaded: LoadedModel) -> Settings:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lookahead_cli.decoding.strategies import STRATEGIES
 from lookahead_cli.errors import ProfileError
-from lookahead_cli.layers import Resolved, resolve, variable
+from lookahead_cli.layers import Resolved, load_settings, resolve, variable
 from lookahead_cli.profile import SECTIONS, Settings, allowed, choices, profile_names, shipped_profiles
 
 ROOT = Path(__file__).parent.parent
@@ -64,6 +64,17 @@ def test_the_variable_names_the_profile_and_the_flag_beats_it(tmp_path: Path) ->
     assert resolve(environ={"LOOKAHEAD_PROFILE": path}).settings.decoding.k == 3
     assert resolve("greedy", environ={"LOOKAHEAD_PROFILE": path}).settings.decoding.strategy == "greedy"
     assert resolve(environ={"LOOKAHEAD_MODEL": "./here"}).settings.model.source == "./here"
+
+
+def test_the_draft_model_has_names_of_its_own_where_there_are_no_tables() -> None:
+    environ = {"LOOKAHEAD_DRAFT_MODEL": "a/small", "LOOKAHEAD_DRAFT_REVISION": "v1", "LOOKAHEAD_REVISION": "v2"}
+    settings = resolve(environ=environ).settings
+    assert (settings.draft.source, settings.draft.revision, settings.model.revision) == ("a/small", "v1", "v2")
+    settings = load_settings(source="./large", revision="v3", draft_model="./small", draft_revision="v4")
+    assert (settings.model.source, settings.model.revision) == ("./large", "v3")
+    assert (settings.draft.source, settings.draft.revision) == ("./small", "v4")
+    with pytest.raises(ProfileError, match="draft_model: 3 is not allowed"):
+        load_settings(draft_model=3)
 
 
 def test_names_are_looked_up_in_the_working_folder_then_the_users_then_the_shipped(tmp_path: Path) -> None:

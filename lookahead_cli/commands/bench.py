@@ -41,6 +41,7 @@ def bench(
     ] = False,
     profile: options.Profile = None,
     model: options.Model = None,
+    draft_model: options.DraftModel = None,
     dtype: options.Dtype = None,
     weights: options.Weights = None,
     device: options.Device = None,

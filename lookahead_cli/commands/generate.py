@@ -37,6 +37,7 @@ def generate(
     raw: options.Raw = False,
     profile: options.Profile = None,
     model: options.Model = None,
+    draft_model: options.DraftModel = None,
     dtype: options.Dtype = None,
     weights: options.Weights = None,
     device: options.Device = None,

@@ -59,6 +59,10 @@ Profile = Annotated[
 Model = Annotated[
     str | None, _option(MODEL, "SOURCE", "smollm2-135m, a folder, a .gguf file or a hub id.", "--model", "-m")
 ]
+DraftModel = Annotated[
+    str | None,
+    _option(MODEL, "SOURCE", "speculative: the smaller model that makes the guesses.", "--draft-model"),
+]
 Dtype = Annotated[str | None, _choice(MODEL, "model", "dtype", "auto, float32, bfloat16 or float16.", "--dtype")]
 Weights = Annotated[
     str | None, _choice(MODEL, "model", "weights", "auto (4-bit weights stay 4-bit) or full.", "--weights")
@@ -121,6 +125,7 @@ AsJson = Annotated[
 
 SETTINGS: dict[str, tuple[str, tuple[str, str]]] = {
     "model": ("--model", ("model", "source")),
+    "draft_model": ("--draft-model", ("draft", "source")),
     "dtype": ("--dtype", ("model", "dtype")),
     "weights": ("--weights", ("model", "weights")),
     "device": ("--device", ("model", "device")),

@@ -8,46 +8,48 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from lookahead_cli.decoding.drafters.registry import DRAFTERS, Wanted
+from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.errors import ProfileError
 
 if TYPE_CHECKING:
-    from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
-    from lookahead_cli.decoding.select import SamplingSettings
     from lookahead_cli.decoding.strategy import Strategy
-    from lookahead_cli.profile import DecodingSettings
-
-    Recall = Callable[[], PriorKnowledge]
-    """Reads what a fresh process knows: only strategies that use it have it read."""
-    MakeStrategy = Callable[[DecodingSettings, SamplingSettings, int, Recall], Strategy]
-    """From the settings, the part of them that selecting uses, the size of the vocabulary, and what is known."""
+    from lookahead_cli.decoding.wanted import Wanted
 
 
-def _greedy(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall) -> Strategy:
+def _greedy(wanted: Wanted) -> Strategy:
     from lookahead_cli.decoding.greedy import Greedy
 
     return Greedy()
 
 
-def _jacobi(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall) -> Strategy:
+def _jacobi(wanted: Wanted) -> Strategy:
     from lookahead_cli.decoding.jacobi import JacobiWindow
     from lookahead_cli.decoding.window_init import WINDOW_INITS
     from lookahead_cli.decoding.window_size import WindowSize
 
-    return JacobiWindow(WindowSize.of(settings.k), WINDOW_INITS[settings.init], settings.refill, sampling, vocab)
+    settings = wanted.settings
+    init = WINDOW_INITS[settings.init]
+    return JacobiWindow(WindowSize.of(settings.k), init, settings.refill, wanted.sampling, wanted.vocab)
 
 
-def _lookahead(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall) -> Strategy:
-    return merged(settings.drafters, settings, sampling, vocab, recall)
+def _lookahead(wanted: Wanted) -> Strategy:
+    return merged(wanted.settings.drafters, wanted)
 
 
-def _prompt_lookup(settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall) -> Strategy:
-    return merged(["copies"], settings, sampling, vocab, recall)
+def _prompt_lookup(wanted: Wanted) -> Strategy:
+    return merged(["copies"], wanted)
 
 
-def merged(
-    names: Sequence[str], settings: DecodingSettings, sampling: SamplingSettings, vocab: int, recall: Recall
-) -> Strategy:
+def _speculative(wanted: Wanted) -> Strategy:
+    from lookahead_cli.decoding.draft_length import DraftLength
+    from lookahead_cli.decoding.select import TokenSelector
+    from lookahead_cli.decoding.speculative import Speculative
+
+    fixed = wanted.settings.k if isinstance(wanted.settings.k, int) else None
+    return Speculative(wanted.draft_model(), DraftLength(fixed), TokenSelector(wanted.sampling), wanted.vocab)
+
+
+def merged(names: Sequence[str], wanted: Wanted) -> Strategy:
     """The lookahead strategy with the drafters of these names.
 
     Raises:
@@ -60,8 +62,7 @@ def merged(
     from lookahead_cli.decoding.window_branch import WindowBranch
     from lookahead_cli.decoding.window_init import WINDOW_INITS
 
-    known = recall()
-    wanted = Wanted(settings, sampling, vocab, known.rehearsed)
+    settings, sampling, vocab, known = wanted.settings, wanted.sampling, wanted.vocab, wanted.known
     drafters = [drafter for name in names for drafter in DRAFTERS[name](wanted)]
     rates, times = HitRates(drafters), StepTimes()
     if known.hit_rates is not None:
@@ -86,11 +87,14 @@ def merged(
 
 PLAIN = "greedy"
 """The strategy that drafts nothing: what runs where guesses could not be taken back."""
-STRATEGIES: dict[str, MakeStrategy] = {
+SPECULATIVE = "speculative"
+"""The strategy that needs a draft model."""
+STRATEGIES: dict[str, Callable[[Wanted], Strategy]] = {
     PLAIN: _greedy,
     "jacobi": _jacobi,
     "prompt-lookup": _prompt_lookup,
     "lookahead": _lookahead,
+    SPECULATIVE: _speculative,
 }
 BRANCHING = ("prompt-lookup", "lookahead")
 """Strategies whose drafts are trees."""

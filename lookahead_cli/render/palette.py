@@ -14,6 +14,7 @@ PROVENANCE_STYLES: dict[str, Style] = {
     "runner-ups": Style(color="yellow"),
     "jacobi": Style(color="cyan"),
     "window": Style(color="bright_magenta"),
+    "draft-model": Style(color="bright_green"),
 }
 OTHER = Style(color="red")
 """For a drafter that has no colour of its own."""

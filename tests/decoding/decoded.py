@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,6 +15,7 @@ from lookahead_cli.decoding.select import TokenSelector
 from lookahead_cli.decoding.statistics import Statistics
 from lookahead_cli.decoding.strategies import STRATEGIES
 from lookahead_cli.decoding.strategy import Strategy
+from lookahead_cli.decoding.wanted import DraftModel, Wanted
 from lookahead_cli.models.runner import Runner
 from lookahead_cli.profile import DecodingSettings
 from lookahead_cli.session import sampling_settings
@@ -33,6 +34,16 @@ class Decoded:
     statistics: Statistics
 
 
+def no_draft_model() -> DraftModel:
+    raise AssertionError("only the strategy that uses a draft model has it loaded")
+
+
+def made(settings: DecodingSettings, vocab: int, draft_model: Callable[[], DraftModel] = no_draft_model) -> Strategy:
+    """The strategy of the settings, with nothing known beforehand."""
+    wanted = Wanted(settings, sampling_settings(settings), vocab, PriorKnowledge, draft_model)
+    return STRATEGIES[settings.strategy](wanted)
+
+
 @cache
 def tokenizer() -> Any:
     """The backend of the tiny byte-level tokenizer."""
@@ -46,6 +57,7 @@ def run(
     drafts: Strategy | None = None,
     eos: frozenset[int] = frozenset(),
     context_length: int = 1000,
+    draft_model: Callable[[], DraftModel] = no_draft_model,
     **decoding: Any,
 ) -> Decoded:
     """Decode with the strategy of the settings, or with `drafts`."""
@@ -60,7 +72,7 @@ def run(
         prompt_tokens=len(prompt),
         context_length=context_length,
     )
-    drafts = drafts or STRATEGIES[settings.strategy](settings, sampling, runner.vocab, PriorKnowledge)
+    drafts = drafts or made(settings, runner.vocab, draft_model)
     statistics, steps = Statistics(), []
     for event in decode(runner, drafts, TokenSelector(sampling), prompt, ending):
         statistics.add(event)

@@ -14,15 +14,18 @@ from lookahead_cli.decoding.drafters import Outcome
 from lookahead_cli.decoding.drafters.copies import INDEXED_LENGTHS, LONGEST_MATCH, PLACES, Copies
 from lookahead_cli.decoding.drafters.iterates import FRESH, WINDOW, Iterates
 from lookahead_cli.decoding.drafters.ngram_pool import NgramPool
-from lookahead_cli.decoding.drafters.registry import DRAFTERS, Wanted
+from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.drafters.runner_ups import RunnerUps
 from lookahead_cli.decoding.drafters.successors import ModelSuccessors, Successors
 from lookahead_cli.decoding.growth import Tree
 from lookahead_cli.decoding.likely import CERTAINTIES, LikelyTokens, certainty, likely_tokens
+from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
 from lookahead_cli.decoding.select import SamplingSettings
+from lookahead_cli.decoding.wanted import Wanted
 from lookahead_cli.decoding.window_branch import WindowBranch
 from lookahead_cli.decoding.window_init import WINDOW_INITS
 from lookahead_cli.profile import DecodingSettings
+from tests.decoding.decoded import no_draft_model
 
 VOCAB = 50
 texts = st.lists(st.integers(0, 3), min_size=2, max_size=80)
@@ -51,7 +54,8 @@ def test_likely_tokens_are_those_with_most_probability() -> None:
 
 def test_guesses_go_by_the_name_in_the_registry() -> None:
     settings = DecodingSettings(repetition_penalty=1.0)
-    wanted = Wanted(settings, SamplingSettings(), VOCAB, Rehearsed())
+    knowledge = PriorKnowledge(rehearsed=Rehearsed())
+    wanted = Wanted(settings, SamplingSettings(), VOCAB, lambda: knowledge, no_draft_model)
     keys = []
     for name, make in DRAFTERS.items():
         for drafter in make(wanted):

@@ -8,12 +8,9 @@ import pytest
 
 from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.lookahead import Lookahead
-from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
-from lookahead_cli.decoding.strategies import STRATEGIES
 from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.profile import DecodingSettings
-from lookahead_cli.session import sampling_settings
-from tests.decoding.decoded import run
+from tests.decoding.decoded import made, run
 from tests.oracle import greedy_tokens
 from tests.tiny_architectures import REWINDABLE, tiny_model
 
@@ -37,9 +34,9 @@ def model(request: pytest.FixtureRequest) -> Any:
 def strategy(runner: TransformersRunner, **decoding: Any) -> Lookahead:
     """A strategy that can be given more than one prompt."""
     settings = DecodingSettings(repetition_penalty=1.0, **decoding)
-    made = STRATEGIES[settings.strategy](settings, sampling_settings(settings), runner.vocab, PriorKnowledge)
-    assert isinstance(made, Lookahead)
-    return made
+    strategy = made(settings, runner.vocab)
+    assert isinstance(strategy, Lookahead)
+    return strategy
 
 
 def test_lookahead_gives_the_tokens_of_transformers(model: Any) -> None:

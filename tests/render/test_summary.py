@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lookahead_cli.decoding import window_branch
+from lookahead_cli.decoding import speculative, window_branch
 from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
 from lookahead_cli.profile import DecodingSettings
@@ -66,6 +66,6 @@ def test_the_legend_names_the_drafters_that_had_guesses_accepted() -> None:
 
 def test_every_drafter_has_a_colour_and_the_model_has_none() -> None:
     assert not style_of(MODEL)
-    assert {*DRAFTERS, window_branch.NAME} <= set(PROVENANCE_STYLES)
+    assert {*DRAFTERS, window_branch.NAME, speculative.NAME} <= set(PROVENANCE_STYLES)
     assert style_of("something new") == OTHER
     assert len({str(style) for style in [*PROVENANCE_STYLES.values(), OTHER]}) == len(PROVENANCE_STYLES) + 1

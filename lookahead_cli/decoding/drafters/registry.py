@@ -6,25 +6,11 @@ The code behind a name is imported when it is chosen, so that the names are know
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lookahead_cli.decoding.drafters import Drafter
-    from lookahead_cli.decoding.prior_knowledge import RehearsedContexts
-    from lookahead_cli.decoding.select import SamplingSettings
-    from lookahead_cli.profile import DecodingSettings
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a drafter may want to know when it is made."""
-
-    settings: DecodingSettings
-    sampling: SamplingSettings
-    """The part of the settings that selecting uses."""
-    vocab: int
-    rehearsed: RehearsedContexts | None
+    from lookahead_cli.decoding.wanted import Wanted
 
 
 def _copies(wanted: Wanted) -> Sequence[Drafter]:
@@ -37,10 +23,11 @@ def _successors(wanted: Wanted) -> Sequence[Drafter]:
     from lookahead_cli.decoding.drafters import LONGEST_CONTEXT
     from lookahead_cli.decoding.drafters.successors import ModelSuccessors, Successors
 
+    rehearsed = wanted.known.rehearsed
     by_context: list[Drafter] = [
-        Successors(order, wanted.settings.pool_entries, wanted.rehearsed) for order in range(1, LONGEST_CONTEXT + 1)
+        Successors(order, wanted.settings.pool_entries, rehearsed) for order in range(1, LONGEST_CONTEXT + 1)
     ]
-    return by_context if wanted.rehearsed is None else [*by_context, ModelSuccessors(wanted.rehearsed)]
+    return by_context if rehearsed is None else [*by_context, ModelSuccessors(rehearsed)]
 
 
 def _runner_ups(wanted: Wanted) -> Sequence[Drafter]:
