@@ -45,6 +45,11 @@ class Draft:
         """How many nodes each drafter has in it."""
         return dict(Counter(self.provenance))
 
+    def tested_depth(self, path: Sequence[int]) -> int:
+        """Guesses in a row that a walk along the accepted `path` meets: the last one is wrong, or ends its branch."""
+        last = path[-1] if path else ROOT
+        return len(path) + (last in self.parents)
+
     def path_to(self, node: int) -> list[int]:
         """Nodes from the one after the pending token to `node`; empty for ROOT."""
         path = []

@@ -29,6 +29,12 @@ class StepEvent:
     """Wall time of the step: drafting, forward pass, selecting and bookkeeping."""
     forward_seconds: float = 0.0
     """Of these, inside the model. Where a device computes on while the program goes on, only until it was told to."""
+    draft_seconds: float = 0.0
+    """Of these, spent on making guesses."""
+    select_seconds: float = 0.0
+    """Of these, spent on choosing tokens from logits."""
+    tested_depth: int = 0
+    """Guesses in a row that were put to the test: those accepted, and the one after them if there was one."""
     finish_reason: FinishReason | None = None
     """Set on the last event only."""
 

@@ -34,8 +34,9 @@ def decode(
         draft = strategy.draft(committed, Room(ending.remaining - 1, runner.branching, runner.seats))
         drafted_at = perf_counter()
         logits = runner.step(committed[-1], draft.tokens, draft.parents)  # (1 + len(draft), vocab)
-        forward_seconds = perf_counter() - drafted_at
+        computed_at = perf_counter()
         path = accept(draft, logits, selector, committed)
+        selected_at = perf_counter()
         runner.commit(path)
         verified_at = perf_counter()
         texts, finish_reason = take_until_end(committed[position:], ending)
@@ -48,7 +49,10 @@ def decode(
             texts=texts,
             drafted_by=draft.count_by_drafter,
             seconds=perf_counter() - started,
-            forward_seconds=forward_seconds,
+            forward_seconds=computed_at - drafted_at,
+            draft_seconds=drafted_at - started,
+            select_seconds=selected_at - computed_at,
+            tested_depth=min(draft.tested_depth(path), emitted),
             finish_reason=finish_reason,
         )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from lookahead_cli.decoding.events import MODEL, Event, PrefillEvent
 
@@ -30,8 +32,16 @@ class Statistics:
     decode_seconds: float = 0.0
     forward_seconds: float = 0.0
     """Of the decoding, inside the model."""
+    draft_seconds: float = 0.0
+    """Of the decoding, spent on making guesses."""
+    select_seconds: float = 0.0
+    """Of the decoding, spent on choosing tokens from logits."""
+    tested_at: list[int] = field(default_factory=list)
+    """Steps in which a guess at depth 1, 2, 3, ... was put to the test, all before it having been accepted."""
+    accepted_at: list[int] = field(default_factory=list)
+    """Steps that accepted it."""
     time_to_first_token: float | None = None
-    """From the start of the prompt's processing to the end of the first step; None while there is no token."""
+    """From the start of the prompt's processing to the end of the first step that emits; None before."""
 
     def add(self, event: Event) -> None:
         if isinstance(event, PrefillEvent):
@@ -44,11 +54,15 @@ class Statistics:
             self.drafters.setdefault(drafter, DrafterCounts()).drafted += count
         for drafter in event.provenance:
             if drafter != MODEL:
-                self.drafters[drafter].accepted += 1
+                self.drafters.setdefault(drafter, DrafterCounts()).accepted += 1
         self.decode_seconds += event.seconds
         self.forward_seconds += event.forward_seconds
-        if self.time_to_first_token is None:
-            self.time_to_first_token = self.prefill_seconds + event.seconds
+        self.draft_seconds += event.draft_seconds
+        self.select_seconds += event.select_seconds
+        self.tested_at = sums(self.tested_at, [1] * event.tested_depth)
+        self.accepted_at = sums(self.accepted_at, [1] * event.accepted)
+        if self.time_to_first_token is None and event.token_ids:
+            self.time_to_first_token = self.prefill_seconds + self.decode_seconds
 
     def include(self, other: Statistics) -> None:
         """Add the counts and times of another generation; the time to the first token stays one generation's own."""
@@ -58,6 +72,10 @@ class Statistics:
         self.prefill_seconds += other.prefill_seconds
         self.decode_seconds += other.decode_seconds
         self.forward_seconds += other.forward_seconds
+        self.draft_seconds += other.draft_seconds
+        self.select_seconds += other.select_seconds
+        self.tested_at = sums(self.tested_at, other.tested_at)
+        self.accepted_at = sums(self.accepted_at, other.accepted_at)
         for drafter, counts in other.drafters.items():
             own = self.drafters.setdefault(drafter, DrafterCounts())
             own.drafted += counts.drafted
@@ -90,8 +108,13 @@ class Statistics:
 
     @property
     def acceptance_rate(self) -> float | None:
-        """Accepted over drafted; None where nothing was drafted."""
+        """Accepted over drafted; None where nothing was drafted, or nobody counted what was."""
         return self.accepted / self.drafted if self.drafted else None
+
+    @property
+    def acceptance_by_depth(self) -> list[float]:
+        """The part of the guesses at depth 1, 2, 3, ... that was accepted, of those tested there."""
+        return [accepted / tested for accepted, tested in zip(self.accepted_at, self.tested_at, strict=False)]
 
     @property
     def tokens_per_second(self) -> float:
@@ -101,3 +124,8 @@ class Statistics:
     @property
     def prefill_tokens_per_second(self) -> float:
         return self.prefill_tokens / self.prefill_seconds if self.prefill_seconds else 0.0
+
+
+def sums(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    """Element by element, the shorter one filled up with zeros."""
+    return [left + right for left, right in zip_longest(one, other, fillvalue=0)]

@@ -73,12 +73,10 @@ def test_json_is_one_object_whose_parts_agree(parrot: Lookahead) -> None:
     assert set(stats) == {
         "tokens", "steps", "tokens_per_step", "drafted", "accepted", "acceptance_rate", "prefill_seconds",
         "decode_seconds", "tokens_per_second", "time_to_first_token", "drafters",
-        "forward_seconds",
+        "forward_seconds", "draft_seconds", "select_seconds", "acceptance_by_depth",
     }  # fmt: skip
-    assert all(
-        set(step) == {"token_ids", "provenance", "drafted", "drafted_by", "seconds", "forward_seconds"}
-        for step in steps
-    )
+    keys = {"token_ids", "provenance", "drafted", "drafted_by", "seconds", "forward_seconds", "draft_seconds"}
+    assert all(set(step) == {*keys, "select_seconds"} for step in steps)
     assert [token for step in steps for token in step["token_ids"]] == result["token_ids"]
     assert stats["tokens"] == len(result["token_ids"])
     assert stats["steps"] == len(steps)
