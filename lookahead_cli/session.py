@@ -111,6 +111,13 @@ class Session:
                 draft model, if it was not needed before, cannot be used.
             PromptError: the prompt has no tokens or leaves no room in the context.
         """
+        ids, ending = self.prepare(prompt)
+        sampling = sampling_settings(self.settings.decoding)
+        events = decode(self.runner, self._strategy(sampling), TokenSelector(sampling), ids, ending)
+        return Generation(ids, self._while_latest(events))
+
+    def prepare(self, prompt: str) -> tuple[list[int], Ending]:
+        """The tokens of a prompt, and what says where its continuation ends. Raises the same as `generate`."""
         if not is_unicode(prompt):
             raise PromptError("the prompt holds half characters (surrogates): give it as Unicode text")
         decoding = self.settings.decoding
@@ -124,9 +131,7 @@ class Session:
             prompt_tokens=len(ids),
             context_length=self.loaded.context_length,
         )
-        sampling = sampling_settings(decoding)
-        events = decode(self.runner, self._strategy(sampling), TokenSelector(sampling), ids, ending)
-        return Generation(ids, self._while_latest(events))
+        return ids, ending
 
     @property
     def _machine(self) -> str:
@@ -161,6 +166,19 @@ class Session:
         settings = settle(wanted, self.loaded)
         said = notices(wanted, settings, self.loaded)
         return replace(self, settings=settings, notices=said, strategy=None, keeps_hit_rates=False)
+
+    def beside(self, decoding: DecodingSettings) -> Session:
+        """Like `with_decoding`, but with a KV cache of its own: generations of both may go on by turns."""
+        loaded = replace(self.loaded, runner=self.runner.twin())
+        return replace(self.with_decoding(decoding), loaded=loaded, turn=Turn())
+
+    def limited(self, max_new_tokens: int) -> Session:
+        """The same for short texts, with nothing learned: for warming up."""
+        return self.with_decoding(self.settings.decoding.model_copy(update={"max_new_tokens": max_new_tokens}))
+
+    def start_afresh(self) -> None:
+        """Know for the next prompt what a new process knows, and no more."""
+        self.strategy = None
 
     def keep_hit_rates(self) -> None:
         """Store how often guesses of each kind were right, for the next process: numbers, nothing of any text."""

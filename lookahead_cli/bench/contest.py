@@ -1,110 +1,97 @@
-"""Measuring strategies against each other: the same prompts, the same weights, one after the other."""
+"""A contest: the same prompts, the same weights, one contestant after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
+from lookahead_cli.bench.contestants import Contestant
+from lookahead_cli.bench.difference import first_difference
 from lookahead_cli.bench.prompts import BenchPrompt
 from lookahead_cli.decoding.statistics import Statistics
-from lookahead_cli.decoding.strategies import STRATEGIES
-from lookahead_cli.errors import ProfileError, PromptError
-from lookahead_cli.layers import with_values
-from lookahead_cli.profile import Settings, nearest
-from lookahead_cli.session import Generation, Session
+from lookahead_cli.errors import PromptError
+from lookahead_cli.session import Generation
+
+WARM_UP_TOKENS, WARM_UP_CHARACTERS = 8, 400
 
 
-@dataclass
-class Tally:
-    """Sums over prompts."""
+@dataclass(frozen=True)
+class Run:
+    """One prompt, decoded once by one contestant."""
 
-    prompts: int = 0
-    same: int = 0
-    """Prompts with exactly the tokens of the first contestant."""
-    statistics: Statistics = field(default_factory=Statistics)
-
-    def add(self, generation: Generation, same: bool) -> None:
-        self.prompts += 1
-        self.same += same
-        self.statistics.include(generation.statistics)
-
-
-@dataclass
-class Contestant:
-    """A strategy with its settings, and what it achieved."""
-
-    name: str
-    session: Session
-    overall: Tally = field(default_factory=Tally)
-    categories: dict[str, Tally] = field(default_factory=dict)
+    contestant: str
+    prompt: int
+    """Its number among the prompts of the contest, from 0."""
+    category: str
+    round: int
+    """Which repetition of the contest it belongs to, from 0."""
+    token_ids: tuple[int, ...]
+    finish_reason: str
+    differs_at: int | None
+    """First place in the output where the token is another than the reference's; None: all are the same."""
+    statistics: Statistics
 
 
-def contestant_settings(name: str, settings: Settings) -> Settings:
-    """`settings` with a strategy, and perhaps other keys: "lookahead", "jacobi:k=4", "lookahead:k=16,drafters=copies".
+def compete(
+    contestants: Sequence[Contestant],
+    prompts: Sequence[BenchPrompt],
+    *,
+    rounds: int = 1,
+    fresh: bool = False,
+    done: Collection[tuple[int, int]] = (),
+) -> Iterator[list[Run]]:
+    """Decode every prompt with every contestant, one after the other; yields the runs of a prompt, in order.
 
-    Names of drafters are joined with "+".
-
-    Raises:
-        ProfileError: something in it is not allowed.
-    """
-    strategy, _, rest = name.partition(":")
-    if strategy not in STRATEGIES:
-        raise ProfileError(
-            f'option --with: "{strategy}" is no strategy{nearest(strategy, STRATEGIES)}; '
-            f"there are {', '.join(STRATEGIES)}"
-        )
-    values = {"strategy": strategy}
-    for part in filter(None, rest.split(",")):
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise ProfileError(f'option --with {name}: "{part}" is no setting; write it as key=value')
-        if key.strip() in values:
-            raise ProfileError(f"option --with {name}: {key.strip()} is set already; leave one of them out")
-        values[key.strip()] = value.strip().replace("+", ",")
-    return with_values(settings, values, f"option --with {name}")
-
-
-def enter(session: Session, names: Sequence[str], settings: Settings) -> list[Contestant]:
-    """Contestants that share the model and the seed of `session`. `settings` are those that were asked for.
+    Whoever was first is last for the next prompt, as a machine gets slower and faster in the long run. A round begins
+    with what a new process knows; with `fresh` every prompt does. `done` are (round, prompt) to be left out.
 
     Raises:
-        ProfileError: a name or a setting is not allowed.
+        PromptError: a prompt leaves no room in the context; the message says which.
     """
-    seed = {"seed": session.settings.decoding.seed}
-    settings = settings.model_copy(update={"decoding": settings.decoding.model_copy(update=seed)})
-    return [Contestant(name, session.with_decoding(contestant_settings(name, settings).decoding)) for name in names]
-
-
-def compete(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], *, fresh: bool) -> Iterator[int]:
-    """Decode every prompt with every contestant in turn; yields the number of prompts done.
-
-    With `fresh` a contestant starts each prompt with what a new process knows, otherwise with all it has learned.
-    """
-    for done, prompt in enumerate(prompts, start=1):
-        generations = []
+    for number in range(rounds):
         for contestant in contestants:
-            if fresh:
-                contestant.session.strategy = None
-            try:
-                generation = contestant.session.generate(prompt.text)
-            except PromptError as error:
-                raise PromptError(f"{prompt.place}: {error}") from None
-            for _ in generation:
-                pass
-            generations.append(generation)
-        # Counted together, so that whatever ends the contest all have been given the same prompts.
-        for contestant, generation in zip(contestants, generations, strict=True):
-            same = generation.token_ids == generations[0].token_ids
-            for tally in (contestant.overall, contestant.categories.setdefault(prompt.category, Tally())):
-                tally.add(generation, same)
-        yield done
+            contestant.entrant.start_afresh()
+        for place, prompt in enumerate(prompts):
+            if (number, place) in done:
+                continue
+            generations: dict[str, Generation] = {}
+            for contestant in contestants[:: 1 if (number + place) % 2 == 0 else -1]:
+                if fresh:
+                    contestant.entrant.start_afresh()
+                generations[contestant.name] = decoded(contestant, prompt)
+            yield [judged(contestant, generations, place, prompt.category, number) for contestant in contestants]
 
 
-def warm_up(contestants: Sequence[Contestant], prompt: BenchPrompt, tokens: int) -> None:
-    """A few tokens with each contestant, not counted: first passes are slower than all others."""
+def decoded(contestant: Contestant, prompt: BenchPrompt) -> Generation:
+    """A whole generation."""
+    try:
+        generation = contestant.entrant.generate(prompt.text)
+    except PromptError as error:
+        raise PromptError(f"{prompt.place}: {error}" if prompt.place else str(error)) from None
+    for _ in generation:
+        pass
+    return generation
+
+
+def judged(contestant: Contestant, generations: dict[str, Generation], place: int, category: str, number: int) -> Run:
+    """What came of a finished generation, held against that of its reference."""
+    generation = generations[contestant.name]
+    expected = generations[contestant.held_against.name].token_ids
+    return Run(
+        contestant=contestant.name,
+        prompt=place,
+        category=category,
+        round=number,
+        token_ids=tuple(generation.token_ids),
+        finish_reason=generation.finish_reason or "",
+        differs_at=first_difference(generation.token_ids, expected),
+        statistics=generation.statistics,
+    )
+
+
+def warm_up(contestants: Sequence[Contestant], prompt: str) -> None:
+    """A few tokens after the beginning of `prompt` with each contestant, not counted: first passes are slower than all
+    others."""
     for contestant in contestants:
-        session = contestant.session
-        decoding = session.settings.decoding
-        short = session.with_decoding(decoding.model_copy(update={"max_new_tokens": tokens}))
-        for _ in short.generate(prompt.text):
+        for _ in contestant.entrant.limited(WARM_UP_TOKENS).generate(prompt[:WARM_UP_CHARACTERS]):
             pass

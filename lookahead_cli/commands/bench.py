@@ -16,11 +16,10 @@ from lookahead_cli.commands.output import writing_output
 from lookahead_cli.errors import Interrupted, LookaheadError
 
 if TYPE_CHECKING:
-    from lookahead_cli.bench.contest import Contestant
+    from lookahead_cli.bench.contest import Run
+    from lookahead_cli.bench.contestants import Contestant
     from lookahead_cli.render.terminal import ColorSetting
 
-DEFAULT_CONTESTANTS = ["greedy", "lookahead"]
-WARM_UP_TOKENS = 8
 WIDTH_IN_PIPE = 120
 
 
@@ -58,58 +57,61 @@ def bench(
     Example: lookahead bench --prompts prompts.txt --with greedy --with lookahead:k=16 --with jacobi:k=4
     """
     settings = options.resolve_options(context.params).settings
+    from lookahead_cli.bench.entries import default_entries, read_entries
     from lookahead_cli.bench.prompts import read_bench_prompts, spread
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console
 
     chosen = read_bench_prompts(prompts)
     chosen = chosen if limit is None else spread(chosen, limit)
+    entries = read_entries(contestants or default_entries(settings), settings)
     notes = console("stderr", settings.display.color)
+    runs: list[Run] = []
     with ProgressStatus(notes) as progress:
         with interrupts_kept():
             progress("loading torch")
-            from lookahead_cli.bench.contest import compete, contestant_settings, enter, warm_up
+            from lookahead_cli.bench.contest import compete, warm_up
+            from lookahead_cli.bench.contestants import enter
             from lookahead_cli.session import open_session
 
-            names = contestants or DEFAULT_CONTESTANTS
-            for name in names:
-                contestant_settings(name, settings)  # before minutes are spent on loading
             session = open_session(settings, progress)
-            entered = enter(session, names, settings)
+            entered = enter(session, entries, apart=False, progress=progress)
             progress("warming up")
-            warm_up(entered, chosen[0], WARM_UP_TOKENS)
+            warm_up(entered, chosen[0].text)
         ended: BaseException | None = None
         done = 0
         try:
-            for done in compete(entered, chosen, fresh=fresh):
-                so_far = ", ".join(f"{each.name} {each.overall.statistics.tokens_per_step:.2f}" for each in entered)
-                progress(f"{done} of {len(chosen)} prompts; tokens per step: {so_far}", done / len(chosen))
+            for done, of_prompt in enumerate(compete(entered, chosen, fresh=fresh), start=1):
+                runs += of_prompt
+                progress(f"{done} of {len(chosen)} prompts", done / len(chosen))
         except (KeyboardInterrupt, LookaheadError) as error:
             ended = error
     with suppress(OSError):
-        for notice in dict.fromkeys(notice for each in entered for notice in each.session.notices):
+        for notice in dict.fromkeys(notice for each in entered for notice in each.entrant.notices):
             notes.print(f"note: {notice}", style="yellow")
         if ended is not None and done:
             notes.print(f"note: cut short, this is what {done} of {len(chosen)} prompts came to", style="yellow")
-    if done:
+    if runs:
         with writing_output():
-            show(entered, as_json, settings.display.color)
+            show(entered, runs, as_json, settings.display.color)
     if isinstance(ended, LookaheadError):
         raise ended
     return Interrupted.exit_code if ended is not None else 0
 
 
-def show(entered: list[Contestant], as_json: bool, color: ColorSetting) -> None:
+def show(entered: list[Contestant], runs: list[Run], as_json: bool, color: ColorSetting) -> None:
     """Tables on a terminal and in a pipe, or one JSON object."""
+    from lookahead_cli.bench.tally import standings
     from lookahead_cli.render.bench_table import bench_object, category_table, overall_table
     from lookahead_cli.render.terminal import console
 
+    standing = standings(runs)
     if as_json:
-        print(json.dumps(bench_object(entered)), file=sys.stdout, flush=True)
+        print(json.dumps(bench_object(entered, standing)), file=sys.stdout, flush=True)
         return
     output = console("stdout", color)
     if not output.is_terminal:
         output.width = WIDTH_IN_PIPE
-    output.print(overall_table(entered))
-    if len(entered[0].categories) > 1:
-        output.print(category_table(entered))
+    output.print(overall_table(entered, standing))
+    if len(standing[entered[0].name].categories) > 1:
+        output.print(category_table(entered, standing))

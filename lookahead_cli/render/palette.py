@@ -15,8 +15,10 @@ PROVENANCE_STYLES: dict[str, Style] = {
     "jacobi": Style(color="cyan"),
     "window": Style(color="bright_magenta"),
     "draft-model": Style(color="bright_green"),
+    "its own guesses": Style(color="bright_blue"),
+    "unverified": Style(color="red"),
 }
-OTHER = Style(color="red")
+OTHER = Style(color="bright_red")
 """For a drafter that has no colour of its own."""
 
 

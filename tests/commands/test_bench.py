@@ -68,7 +68,7 @@ def test_a_limit_and_the_default_contest(lookahead: Lookahead, llama_folder: str
         (["--with", "lookahead:k"], ["option --with lookahead:k", "key=value"]),
         (["--with", "lookahead:strategy=greedy"], ["strategy is set already"]),
         (["--with", "lookahead:k=0"], ["option --with lookahead:k=0", "k"]),
-        (["--with", "lookahead:kk=3"], ["kk is not a known key", 'did you mean "k"']),
+        (["--with", "lookahead:kk=3"], ["kk makes no difference to lookahead", 'did you mean "k"']),
         (["--with", "lookahead:drafters=copy"], ["drafters", "copies"]),
         (["--prompts", "missing.txt"], ["missing.txt cannot be read"]),
     ],

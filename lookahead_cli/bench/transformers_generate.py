@@ -1,0 +1,156 @@
+"""transformers' own `generate` as a contestant: its steps as events, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from lookahead_cli.decoding.ending import Ending
+from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
+from lookahead_cli.decoding.loop import take_until_end
+from lookahead_cli.session import Generation, Session, sampling_settings
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+GUESSES = "its own guesses"
+"""Provenance of tokens that came out of one pass together, but for the last of them."""
+
+
+class GivenUp(Exception):
+    """Raised inside `generate` to end it when nobody wants more of its tokens."""
+
+
+@dataclass
+class TransformersGenerate:
+    """The model of a session, run by transformers' `generate` alone."""
+
+    session: Session
+    """Says how prompts are put and what decides which token comes out."""
+    model: PreTrainedModel
+    more: dict[str, Any]
+    """What `generate` is told beside the sampling: how it guesses."""
+    notices: list[str]
+
+    def generate(self, prompt: str) -> Generation:
+        """As `Session.generate`, which says what it raises."""
+        ids, ending = self.session.prepare(prompt)
+        return Generation(ids, self._events(ids, ending))
+
+    def limited(self, max_new_tokens: int) -> TransformersGenerate:
+        return replace(self, session=self.session.limited(max_new_tokens))
+
+    def start_afresh(self) -> None:
+        """It learns nothing."""
+
+    def _events(self, ids: Sequence[int], ending: Ending) -> Iterator[Event]:
+        """Its first token comes out of the pass over the prompt: that pass counts as prefill, the token for nothing."""
+        started = perf_counter()
+        finish_reason: FinishReason | None = None
+        has_begun = False
+        for tokens in one_step_at_a_time(lambda streamer: self._generate(ids, ending.remaining, streamer)):
+            seconds = perf_counter() - started
+            if not has_begun:
+                yield PrefillEvent(len(ids), seconds)
+                has_begun, seconds = True, 0.0
+            texts, finish_reason = take_until_end(tokens, ending)
+            yield StepEvent(
+                token_ids=tuple(tokens[: len(texts)]),
+                provenance=(*[GUESSES] * (len(tokens) - 1), MODEL)[: len(texts)],
+                texts=texts,
+                drafted_by={},
+                seconds=seconds,
+                forward_seconds=seconds,
+                finish_reason=finish_reason,
+            )
+            if finish_reason is not None:
+                return
+            started = perf_counter()
+        yield StepEvent((), (), (), {}, perf_counter() - started, finish_reason="eos")  # it ended by a rule of its own
+
+    def _generate(self, ids: Sequence[int], max_new_tokens: int, streamer: Any) -> None:
+        sampling = sampling_settings(self.session.settings.decoding)
+        ends = sorted(self.session.loaded.eos_token_ids)
+        options: dict[str, Any] = {
+            "do_sample": sampling.temperature > 0,
+            "repetition_penalty": sampling.repetition_penalty,
+            "eos_token_id": ends or None,
+            "pad_token_id": ends[0] if ends else 0,
+        }
+        if sampling.temperature > 0:
+            options |= {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
+            options |= {"min_p": sampling.min_p} if sampling.min_p else {}
+            torch.manual_seed(sampling.seed)
+        given = torch.tensor([list(ids)], device=self.model.device)
+        with torch.inference_mode():
+            self.model.generate(
+                given, attention_mask=torch.ones_like(given), max_new_tokens=max_new_tokens, streamer=streamer,
+                **options, **self.more,
+            )  # fmt: skip
+
+
+class Handover:
+    """A streamer that gives away each step's tokens, and lets `generate` go on only when asked for more."""
+
+    def __init__(self) -> None:
+        self.steps: SimpleQueue[list[int] | BaseException | None] = SimpleQueue()
+        self.go_on = Semaphore(0)
+        self.given_up = False
+        self.has_prompt = False
+
+    def put(self, tokens: Tensor) -> None:
+        if not self.has_prompt:  # generate begins by handing out the prompt
+            self.has_prompt = True
+            return
+        self.steps.put([int(token) for token in tokens.flatten()])
+        self.wait()
+
+    def end(self) -> None:
+        pass
+
+    def wait(self) -> None:
+        self.go_on.acquire()
+        if self.given_up:
+            raise GivenUp
+
+
+def one_step_at_a_time(generate: Callable[[Handover], None]) -> Iterator[list[int]]:
+    """The tokens of each step of `generate`, which runs in a thread, but only while the next ones are waited for.
+
+    So it never takes a core away from whoever has its turn, and ends soon after the iterator is closed.
+    """
+    handover = Handover()
+
+    def run() -> None:
+        failure: BaseException | None = None
+        try:
+            handover.wait()
+            generate(handover)
+        except GivenUp:
+            pass
+        except BaseException as error:  # raised again where the tokens are waited for
+            failure = error
+        handover.steps.put(failure)
+
+    thread = Thread(target=run, name="generate", daemon=True)
+    thread.start()
+    try:
+        while True:
+            handover.go_on.release()
+            step = handover.steps.get()
+            if isinstance(step, BaseException):
+                raise step
+            if step is None:
+                return
+            yield step
+    finally:
+        handover.given_up = True
+        handover.go_on.release()
+        thread.join()
