@@ -8,6 +8,7 @@ import typer
 
 from lookahead_cli import __version__
 from lookahead_cli.commands.bench import bench
+from lookahead_cli.commands.compare import compare
 from lookahead_cli.commands.generate import generate
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(generate)
+app.command()(compare)
 app.command()(bench)
 
 

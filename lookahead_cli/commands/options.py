@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lookahead_cli.bench.names import GUESSING
 from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from lookahead_cli.layers import Key, Resolved
 
-PROMPT, MODEL, DECODING, OUTPUT = "Prompt", "Model", "Decoding", "Output"
+PROMPT, MODEL, DECODING, CONTEST, OUTPUT = "Prompt", "Model", "Decoding", "Contest", "Output"
 """Panels of the help page."""
 
 
@@ -34,6 +35,11 @@ def complete_choices(section: str, key: str) -> Callable[[str], list[str]]:
         return [word for word in choices(section, key) if word.startswith(incomplete)]
 
     return complete
+
+
+def complete_contestants(incomplete: str) -> list[str]:
+    """Names for `--with`."""
+    return [name for name in GUESSING if name.startswith(incomplete)]
 
 
 def _option(panel: str, metavar: str, help_text: str, *flags: str, **more: Any) -> Any:
@@ -111,6 +117,17 @@ RepetitionPenalty = Annotated[str | None, _option(DECODING, "X", "Above 1: repea
 Seed = Annotated[str | None, _option(DECODING, "N|random", "Same seed, same tokens.", "--seed")]
 MaxNewTokens = Annotated[str | None, _option(DECODING, "N", "Most tokens to generate.", "--max-new-tokens", "-n")]
 Stop = Annotated[list[str] | None, _option(DECODING, "TEXT", "End before this text (may be repeated).", "--stop")]
+
+Contestants = Annotated[
+    list[str] | None,
+    _option(
+        CONTEST,
+        "NAME[:KEY=VALUE,...]",
+        f"A strategy with settings (repeat for more): {', '.join(GUESSING)}.",
+        "--with",
+        autocompletion=complete_contestants,
+    ),
+]
 
 NoStats = Annotated[
     bool, typer.Option("--no-stats", help="No legend and summary after the text.", rich_help_panel=OUTPUT)

@@ -1,10 +1,13 @@
-"""What takes time while a model is being made ready, on a terminal; silent in a pipe."""
+"""What takes time, on a terminal: a model being made ready, many prompts; silent in a pipe."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.status import Status
 from rich.text import Text
 
@@ -36,3 +39,12 @@ class ProgressStatus:
     ) -> None:
         if self.status is not None:
             self.status.stop()
+
+
+@contextmanager
+def progress_bar(console: Console, total: int, noun: str) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, gone at the end; what it gives is called for each of the `total` things that is done."""
+    columns = (TextColumn(noun), BarColumn(), MofNCompleteColumn(), TextColumn("left:"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(noun, total=total)
+        yield lambda: bar.advance(task)

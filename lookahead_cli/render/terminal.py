@@ -29,6 +29,14 @@ def console(stream: Literal["stdout", "stderr"], color: ColorSetting) -> Console
     )
 
 
+def marking_console(color: ColorSetting) -> Console:
+    """A console on stdout that still underlines where it may not colour, for what cannot be told without any mark."""
+    target = console("stdout", color)
+    if not target.is_terminal or has_color(target):
+        return target
+    return Console(file=target.file, force_terminal=True, no_color=True, highlight=False, markup=False, emoji=False)
+
+
 def has_color(target: Console) -> bool:
     """Whether styles make a difference there."""
     return target.color_system is not None and not target.no_color

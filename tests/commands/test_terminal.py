@@ -3,66 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pexpect
-import pyte
 import pytest
 
 from tests.commands.conftest import TEXT
+from tests.commands.screens import COLUMNS, LINES, LOOKAHEAD, PATIENCE, Screen, terminal_environment
 from tests.parrot import PROMPT, save_parrot
-
-COLUMNS, LINES = 120, 30
-LOOKAHEAD = [sys.executable, "-m", "lookahead_cli"]
-PATIENCE = 120
-"""Seconds: importing torch on a busy machine takes a while."""
-
-
-class Screen:
-    """A program in a pseudo-terminal, and the screen it draws on."""
-
-    def __init__(self, *arguments: str, env: dict[str, str]) -> None:
-        self.screen = pyte.Screen(COLUMNS, LINES)
-        self.stream = pyte.Stream(self.screen)
-        self.process = pexpect.spawn(
-            LOOKAHEAD[0], [*LOOKAHEAD[1:], *arguments], dimensions=(LINES, COLUMNS), env=env, timeout=PATIENCE,
-            encoding="utf-8",
-        )  # fmt: skip
-
-    def wait_for(self, pattern: str) -> None:
-        self.process.expect(pattern)
-        self.stream.feed(self.process.before + self.process.after)
-
-    def wait_for_end(self) -> int:
-        self.wait_for_output_end()
-        self.process.close()
-        return int(self.process.exitstatus if self.process.exitstatus is not None else -self.process.signalstatus)
-
-    def wait_for_output_end(self) -> None:
-        self.process.expect(pexpect.EOF)
-        self.stream.feed(self.process.before)
-
-    @property
-    def rows(self) -> list[str]:
-        """The lines on screen that are not empty."""
-        return [row.rstrip() for row in self.screen.display if row.strip()]
-
-    def color_at(self, row: int, column: int) -> str:
-        return str(self.screen.buffer[row][column].fg)
 
 
 @pytest.fixture
-def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOKAHEAD_")}
-    kept.pop("NO_COLOR", None)
-    return {**kept, "TERM": "xterm-256color", "XDG_CONFIG_HOME": str(tmp_path), "LANG": "C.UTF-8",
-            "LOOKAHEAD_CACHE": str(tmp_path / "cache"), "LOOKAHEAD_REHEARSE": "false"}  # fmt: skip
+def env(tmp_path: Path) -> dict[str, str]:
+    return terminal_environment(tmp_path)
 
 
 def generate(model: str, *more: str) -> list[str]:

@@ -1,0 +1,256 @@
+"""`lookahead compare`: the same prompt decoded in several ways, side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lookahead_cli.commands import options
+from lookahead_cli.commands.generate import read_prompt
+from lookahead_cli.commands.interrupts import interrupts_kept
+from lookahead_cli.commands.output import writing_output
+from lookahead_cli.errors import Interrupted, LookaheadError, PromptError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lookahead_cli.bench.contest import Run
+    from lookahead_cli.bench.contestants import Contestant
+    from lookahead_cli.bench.outcome import Deviation, Outcome
+    from lookahead_cli.bench.prompts import BenchPrompt
+    from lookahead_cli.profile import Settings
+    from lookahead_cli.render.race import Racer
+    from lookahead_cli.session import Session
+
+DIFFERS = 1
+"""Exit code where tokens differ that should not."""
+WIDTH_IN_PIPE = 120
+
+
+def compare(
+    context: typer.Context,
+    prompt: options.Prompt = None,
+    prompt_file: options.PromptFile = None,
+    system: options.System = None,
+    raw: options.Raw = False,
+    contestants: options.Contestants = None,
+    prompts: Annotated[
+        Path | None,
+        typer.Option(
+            "--prompts",
+            metavar="FILE",
+            help="Many prompts instead: a line each, or JSONL.",
+            rich_help_panel=options.PROMPT,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            metavar="N",
+            min=1,
+            help="Of --prompts use N, spread over all categories.",
+            rich_help_panel=options.PROMPT,
+        ),
+    ] = None,
+    profile: options.Profile = None,
+    model: options.Model = None,
+    draft_model: options.DraftModel = None,
+    dtype: options.Dtype = None,
+    weights: options.Weights = None,
+    device: options.Device = None,
+    runner: options.Runner = None,
+    threads: options.Threads = None,
+    strategy: options.Strategy = None,
+    drafters: options.Drafters = None,
+    k: options.K = None,
+    init: options.Init = None,
+    refill: options.Refill = None,
+    temperature: options.Temperature = None,
+    top_p: options.TopP = None,
+    top_k: options.TopK = None,
+    min_p: options.MinP = None,
+    repetition_penalty: options.RepetitionPenalty = None,
+    seed: options.Seed = None,
+    max_new_tokens: options.MaxNewTokens = None,
+    stop: options.Stop = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Decode a prompt in several ways, side by side: are the tokens the same, and which is faster?
+
+    By default greedily and with lookahead. Exit code 1 means that tokens differ which must not.
+    Example: lookahead compare --prompt "Count to twenty." --with greedy --with lookahead --with jacobi:k=4
+    """
+    settings = options.resolve_options(context.params).settings
+    from lookahead_cli.bench.entries import default_entries, read_entries
+    from lookahead_cli.bench.prompts import BenchPrompt, read_bench_prompts, spread
+
+    if prompts is not None:
+        if prompt is not None or prompt_file is not None:
+            raise PromptError("--prompts brings its own prompts: leave --prompt and --prompt-file out")
+        chosen = read_bench_prompts(prompts)
+        chosen = chosen if limit is None else spread(chosen, limit)
+    else:
+        if limit is not None:
+            raise PromptError("--limit counts the prompts of a file: give one with --prompts")
+        chosen = [BenchPrompt(read_prompt(prompt, prompt_file), "")]
+    entries = read_entries(contestants or default_entries(settings), settings)
+
+    from lookahead_cli.render.progress import ProgressStatus
+    from lookahead_cli.render.terminal import console
+
+    notes = console("stderr", settings.display.color)
+    with ProgressStatus(notes) as progress, interrupts_kept():
+        progress("loading torch")
+        from lookahead_cli.bench.contest import warm_up
+        from lookahead_cli.bench.contestants import enter
+        from lookahead_cli.session import open_session
+
+        session = open_session(settings, progress)
+        entered = enter(session, entries, apart=prompts is None, progress=progress)
+        progress("warming up")
+        warm_up(entered, chosen[0].text)
+    with suppress(OSError):
+        for notice in dict.fromkeys(notice for each in entered for notice in each.entrant.notices):
+            notes.print(f"note: {notice}", style="yellow")
+    if prompts is None:
+        return compare_one(session, entered, chosen[0].text, settings, as_json)
+    return compare_many(session, entered, chosen, settings, as_json)
+
+
+def compare_one(session: Session, entered: Sequence[Contestant], prompt: str, settings: Settings, as_json: bool) -> int:
+    """A race on one prompt, watched on a terminal."""
+    from lookahead_cli.bench.outcome import outcomes
+    from lookahead_cli.bench.race import race
+    from lookahead_cli.render.race import Racer, picture
+    from lookahead_cli.render.terminal import console, marking_console
+
+    output = marking_console(settings.display.color)
+    racers = [Racer(each.name, each.entrant.generate(prompt)) for each in entered]
+    generations = [racer.generation for racer in racers]
+    ended: BaseException | None = None
+    try:
+        if output.is_terminal and not (output.is_dumb_terminal or as_json):
+            from lookahead_cli.render.live_region import LiveRegion
+
+            with LiveRegion(output) as region:
+                for _ in race(generations):
+                    region.draw(lambda: picture(output, racers))
+        else:
+            for _ in race(generations):
+                pass
+    except (KeyboardInterrupt, LookaheadError) as error:
+        ended = error
+    found = outcomes(session, entered, generations)
+    if isinstance(ended, KeyboardInterrupt):
+        with suppress(OSError):
+            console("stderr", settings.display.color).print(
+                "note: interrupted, this is how far they came", style="yellow"
+            )
+    if any(generation.steps for generation in generations):
+        with writing_output():
+            show_one(output, racers, found, as_json)
+    return exit_code(ended, any(outcome.is_broken_promise for outcome in found))
+
+
+def show_one(output: Console, racers: Sequence[Racer], found: Sequence[Outcome], as_json: bool) -> None:
+    """The texts, whole, and what the race came to."""
+    from lookahead_cli.render.compare_object import compare_object
+    from lookahead_cli.render.race import fits_side_by_side, side_by_side
+    from lookahead_cli.render.verdict import fastest, gains, outcome_table, provenance_bars, verdicts
+
+    if as_json:
+        print(json.dumps(compare_object(found), ensure_ascii=sys.stdout.isatty()), flush=True)
+        return
+    if not output.is_terminal:
+        output.width = WIDTH_IN_PIPE
+        output.print(outcome_table(found, output.width))
+    elif fits_side_by_side(output, racers):
+        output.print(side_by_side(output, racers))
+    else:
+        output.print(*racers[0].text(output, output.width).lines, sep="\n")
+        output.print(outcome_table(found, output.width))
+    for line in verdicts(found):
+        output.print(line)
+    best = fastest(found)
+    if best is not None:
+        output.print(gains(best))
+        for line in provenance_bars(output, best):
+            output.print(line)
+
+
+def compare_many(
+    session: Session, entered: Sequence[Contestant], chosen: Sequence[BenchPrompt], settings: Settings, as_json: bool
+) -> int:
+    """A contest on many prompts."""
+    from lookahead_cli.bench.contest import compete
+    from lookahead_cli.bench.outcome import first_deviations
+    from lookahead_cli.render.progress import progress_bar
+    from lookahead_cli.render.terminal import console
+
+    notes = console("stderr", settings.display.color)
+    runs: list[Run] = []
+    ended: BaseException | None = None
+    try:
+        with progress_bar(notes, len(chosen), "prompts") as advance:
+            for of_prompt in compete(entered, chosen):
+                runs += of_prompt
+                advance()
+    except (KeyboardInterrupt, LookaheadError) as error:
+        ended = error
+    done = len(runs) // len(entered)
+    if ended is not None and done:
+        with suppress(OSError):
+            notes.print(f"note: cut short, this is what {done} of {len(chosen)} prompts came to", style="yellow")
+    deviations = first_deviations(session, entered, chosen, runs)
+    if runs:
+        with writing_output():
+            show_many(entered, runs, deviations, settings, as_json)
+    return exit_code(ended, any(not deviation.contestant.exempt for deviation in deviations))
+
+
+def show_many(
+    entered: Sequence[Contestant],
+    runs: Sequence[Run],
+    deviations: Sequence[Deviation],
+    settings: Settings,
+    as_json: bool,
+) -> None:
+    """Tables, and where tokens differ."""
+    from lookahead_cli.bench.tally import standings
+    from lookahead_cli.render.bench_table import category_table, overall_table
+    from lookahead_cli.render.compare_object import contest_object
+    from lookahead_cli.render.terminal import console
+    from lookahead_cli.render.verdict import different, identical
+
+    standing = standings(runs)
+    if as_json:
+        print(json.dumps(contest_object(entered, standing, deviations), ensure_ascii=sys.stdout.isatty()), flush=True)
+        return
+    output = console("stdout", settings.display.color)
+    if not output.is_terminal:
+        output.width = WIDTH_IN_PIPE
+    output.print(overall_table(entered, standing))
+    if len(standing[entered[0].name].categories) > 1:
+        output.print(category_table(entered, standing))
+    differing = [deviation.contestant for deviation in deviations]
+    same = [each for each in entered if each.reference is not None and each not in differing]
+    if same:
+        output.print(identical(same))
+    for deviation in deviations:
+        output.print(different(deviation.contestant, deviation.difference, deviation.place))
+
+
+def exit_code(ended: BaseException | None, broken: bool) -> int:
+    """What the program says to scripts. Raises what ended the comparison, if that was a failure."""
+    if isinstance(ended, LookaheadError):
+        raise ended
+    if ended is not None:
+        return Interrupted.exit_code
+    return DIFFERS if broken else 0
