@@ -11,6 +11,8 @@ from lookahead_cli.errors import PromptError
 from lookahead_cli.text.prompt import is_unicode
 
 NO_CATEGORY = "all"
+DEFAULT_PROMPTS = Path(__file__).with_name("prompts.jsonl")
+"""Some of our own, of all kinds."""
 
 
 @dataclass(frozen=True)

@@ -1,43 +1,77 @@
-"""`lookahead bench`: strategies measured against each other on a file of prompts."""
+"""`lookahead bench`: strategies measured against each other on prompts, or the step times of a model."""
 
 from __future__ import annotations
 
-import json
-import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lookahead_cli.commands import options
-from lookahead_cli.commands.interrupts import interrupts_kept
-from lookahead_cli.commands.output import writing_output
-from lookahead_cli.errors import Interrupted, LookaheadError
+from lookahead_cli.errors import ProfileError
 
 if TYPE_CHECKING:
-    from lookahead_cli.bench.contest import Run
-    from lookahead_cli.bench.contestants import Contestant
-    from lookahead_cli.render.terminal import ColorSetting
+    from collections.abc import Mapping
 
-WIDTH_IN_PIPE = 120
+FILES = "Files"
+"""A panel of the help page."""
+CONTEST_FLAGS = {
+    "prompts": "--prompts", "contestants": "--with", "k": "-k", "init": "--init", "temperature": "--temperature",
+    "limit": "--limit", "rounds": "--rounds", "fresh": "--fresh", "output": "--output", "resume": "--resume",
+    "csv": "--csv", "plot": "--plot",
+}  # fmt: skip
+"""Parameters that say something about a contest only, and their flags."""
+
+
+def _option(panel: str, metavar: str, help_text: str, *flags: str, **more: Any) -> Any:
+    return typer.Option(*flags, metavar=metavar, help=help_text, rich_help_panel=panel, **more)
+
+
+def _flag(panel: str, flag: str, help_text: str) -> Any:
+    return typer.Option(flag, help=help_text, rich_help_panel=panel)
 
 
 def bench(
     context: typer.Context,
     prompts: Annotated[
-        Path, typer.Option("--prompts", metavar="FILE", help="A prompt a line, or JSONL with prompt or turns.")
-    ],
-    contestants: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="NAME[:KEY=VALUE,...]", help="A strategy with settings (repeat for more)."),
+        Path | None,
+        _option(
+            options.CONTEST,
+            "FILE",
+            "A prompt a line, or JSONL with prompt or turns; else those that ship.",
+            "--prompts",
+        ),
+    ] = None,
+    contestants: options.Contestants = None,
+    k: Annotated[
+        str | None, _option(options.CONTEST, "N|auto,...", "Guesses per step; a list: each of them.", "-k", "--k")
+    ] = None,
+    init: Annotated[
+        str | None, _option(options.CONTEST, "NAME,...", "What a fresh guess is; a list: each of them.", "--init")
+    ] = None,
+    temperature: Annotated[
+        str | None,
+        _option(options.CONTEST, "X,...", "0: the likeliest token; a list: each of them.", "--temperature", "-t"),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=1, help="Use N prompts, spread over all categories.")
+        int | None, _option(options.CONTEST, "N", "Use N prompts, spread over all categories.", "--limit", min=1)
+    ] = None,
+    rounds: Annotated[
+        int | None, _option(options.CONTEST, "N", "Measure everything N times.", "--rounds", min=1)
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start each prompt with what a new process knows, not with all learned.")
+        bool,
+        _flag(options.CONTEST, "--fresh", "Start each prompt with what a new process knows, not with all learned."),
     ] = False,
+    step_times: Annotated[
+        bool, _flag(options.CONTEST, "--step-times", "No contest: how long a forward pass takes by its rows.")
+    ] = False,
+    output: Annotated[
+        Path | None, _option(FILES, "FILE", "Write every run to it, a JSON object a line.", "--output", "-o")
+    ] = None,
+    resume: Annotated[bool, _flag(FILES, "--resume", "Go on with the --output of an interrupted contest.")] = False,
+    csv: Annotated[Path | None, _option(FILES, "FILE", "Write a table of all runs to it at the end.", "--csv")] = None,
+    plot: Annotated[Path | None, _option(FILES, "FILE", "Draw it, as .svg or .png.", "--plot")] = None,
     profile: options.Profile = None,
     model: options.Model = None,
     draft_model: options.DraftModel = None,
@@ -46,72 +80,42 @@ def bench(
     device: options.Device = None,
     runner: options.Runner = None,
     threads: options.Threads = None,
-    temperature: options.Temperature = None,
     seed: options.Seed = None,
     max_new_tokens: options.MaxNewTokens = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Measure strategies on a file of prompts: tokens per step, speed, and whether the tokens are the same.
+    """Measure strategies on prompts: tokens per step, speed, where the time goes, and whether the tokens are the same.
 
-    Every prompt is decoded with every strategy in turn, by default with greedy and lookahead; ratios are to the first.
-    Example: lookahead bench --prompts prompts.txt --with greedy --with lookahead:k=16 --with jacobi:k=4
+    Every prompt is decoded with every strategy in turn, by default with greedy and lookahead; ratios are to the first
+    one with the same sampling. Ctrl-C prints and keeps what was measured so far.
+    Example: lookahead bench --with greedy --with lookahead -k 4,8,16,auto -o runs.jsonl --plot runs.svg
     """
-    settings = options.resolve_options(context.params).settings
-    from lookahead_cli.bench.entries import default_entries, read_entries
-    from lookahead_cli.bench.prompts import read_bench_prompts, spread
-    from lookahead_cli.render.progress import ProgressStatus
-    from lookahead_cli.render.terminal import console
+    from lookahead_cli.bench.grid import GRID, crossed_entries, split_lists
 
-    chosen = read_bench_prompts(prompts)
+    parameters = context.params
+    lists = split_lists({key: parameters[key] for key in GRID})
+    settings = options.resolve_options({**parameters, **dict.fromkeys(lists)}).settings
+    if step_times:
+        refuse_contest(parameters)
+        from lookahead_cli.commands.bench_step_times import show_step_times
+
+        return show_step_times(settings, as_json)
+
+    from lookahead_cli.bench.entries import default_entries
+    from lookahead_cli.bench.outputs import Outputs
+    from lookahead_cli.bench.prompts import DEFAULT_PROMPTS, read_bench_prompts, spread
+    from lookahead_cli.commands.bench_contest import Contest, hold_contest
+
+    chosen = read_bench_prompts(prompts or DEFAULT_PROMPTS)
     chosen = chosen if limit is None else spread(chosen, limit)
-    entries = read_entries(contestants or default_entries(settings), settings)
-    notes = console("stderr", settings.display.color)
-    runs: list[Run] = []
-    with ProgressStatus(notes) as progress:
-        with interrupts_kept():
-            progress("loading torch")
-            from lookahead_cli.bench.contest import compete, warm_up
-            from lookahead_cli.bench.contestants import enter
-            from lookahead_cli.session import open_session
-
-            session = open_session(settings, progress)
-            entered = enter(session, entries, apart=False, progress=progress)
-            progress("warming up")
-            warm_up(entered, chosen[0].text)
-        ended: BaseException | None = None
-        done = 0
-        try:
-            for done, of_prompt in enumerate(compete(entered, chosen, fresh=fresh), start=1):
-                runs += of_prompt
-                progress(f"{done} of {len(chosen)} prompts", done / len(chosen))
-        except (KeyboardInterrupt, LookaheadError) as error:
-            ended = error
-    with suppress(OSError):
-        for notice in dict.fromkeys(notice for each in entered for notice in each.entrant.notices):
-            notes.print(f"note: {notice}", style="yellow")
-        if ended is not None and done:
-            notes.print(f"note: cut short, this is what {done} of {len(chosen)} prompts came to", style="yellow")
-    if runs:
-        with writing_output():
-            show(entered, runs, as_json, settings.display.color)
-    if isinstance(ended, LookaheadError):
-        raise ended
-    return Interrupted.exit_code if ended is not None else 0
+    entries = crossed_entries(contestants or default_entries(settings), lists, settings)
+    outputs = Outputs(output, csv, plot, resume)
+    outputs.check()
+    return hold_contest(Contest(settings, entries, chosen, rounds or 1, fresh, outputs, as_json))
 
 
-def show(entered: list[Contestant], runs: list[Run], as_json: bool, color: ColorSetting) -> None:
-    """Tables on a terminal and in a pipe, or one JSON object."""
-    from lookahead_cli.bench.tally import standings
-    from lookahead_cli.render.bench_table import bench_object, category_table, overall_table
-    from lookahead_cli.render.terminal import console
-
-    standing = standings(runs)
-    if as_json:
-        print(json.dumps(bench_object(entered, standing)), file=sys.stdout, flush=True)
-        return
-    output = console("stdout", color)
-    if not output.is_terminal:
-        output.width = WIDTH_IN_PIPE
-    output.print(overall_table(entered, standing))
-    if len(standing[entered[0].name].categories) > 1:
-        output.print(category_table(entered, standing))
+def refuse_contest(parameters: Mapping[str, Any]) -> None:
+    """Raise ProfileError for an option that means nothing where no contest is held."""
+    for name, flag in CONTEST_FLAGS.items():
+        if parameters[name] not in options.NOT_GIVEN:
+            raise ProfileError(f"option --step-times: it measures forward passes alone; leave {flag} out")

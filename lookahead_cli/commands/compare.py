@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +13,12 @@ import typer
 from lookahead_cli.commands import options
 from lookahead_cli.commands.generate import read_prompt
 from lookahead_cli.commands.interrupts import interrupts_kept
+from lookahead_cli.commands.notes import once_each, tell
 from lookahead_cli.commands.output import writing_output
 from lookahead_cli.errors import Interrupted, LookaheadError, PromptError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from lookahead_cli.bench.contest import Run
     from lookahead_cli.bench.contestants import Contestant
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 DIFFERS = 1
 """Exit code where tokens differ that should not."""
-WIDTH_IN_PIPE = 120
 
 
 def compare(
@@ -116,9 +115,7 @@ def compare(
         entered = enter(session, entries, apart=prompts is None, progress=progress)
         progress("warming up")
         warm_up(entered, chosen[0].text)
-    with suppress(OSError):
-        for notice in dict.fromkeys(notice for each in entered for notice in each.entrant.notices):
-            notes.print(f"note: {notice}", style="yellow")
+    tell(notes, *once_each(notice for each in entered for notice in each.entrant.notices))
     if prompts is None:
         return compare_one(session, entered, chosen[0].text, settings, as_json)
     return compare_many(session, entered, chosen, settings, as_json)
@@ -149,10 +146,7 @@ def compare_one(session: Session, entered: Sequence[Contestant], prompt: str, se
         ended = error
     found = outcomes(session, entered, generations)
     if isinstance(ended, KeyboardInterrupt):
-        with suppress(OSError):
-            console("stderr", settings.display.color).print(
-                "note: interrupted, this is how far they came", style="yellow"
-            )
+        tell(console("stderr", settings.display.color), "interrupted, this is how far they came")
     if any(generation.steps for generation in generations):
         with writing_output():
             show_one(output, racers, found, as_json)
@@ -163,6 +157,7 @@ def show_one(output: Console, racers: Sequence[Racer], found: Sequence[Outcome],
     """The texts, whole, and what the race came to."""
     from lookahead_cli.render.compare_object import compare_object
     from lookahead_cli.render.race import fits_side_by_side, side_by_side
+    from lookahead_cli.render.terminal import WIDTH_IN_PIPE
     from lookahead_cli.render.verdict import fastest, gains, outcome_table, provenance_bars, verdicts
 
     if as_json:
@@ -206,8 +201,7 @@ def compare_many(
         ended = error
     done = len(runs) // len(entered)
     if ended is not None and done:
-        with suppress(OSError):
-            notes.print(f"note: cut short, this is what {done} of {len(chosen)} prompts came to", style="yellow")
+        tell(notes, f"cut short, this is what {done} of {len(chosen)} prompts came to")
     deviations = first_deviations(session, entered, chosen, runs)
     if runs:
         with writing_output():
@@ -226,25 +220,20 @@ def show_many(
     from lookahead_cli.bench.tally import standings
     from lookahead_cli.render.bench_table import category_table, overall_table
     from lookahead_cli.render.compare_object import contest_object
-    from lookahead_cli.render.terminal import console
+    from lookahead_cli.render.terminal import print_tables
     from lookahead_cli.render.verdict import different, identical
 
     standing = standings(runs)
     if as_json:
         print(json.dumps(contest_object(entered, standing, deviations), ensure_ascii=sys.stdout.isatty()), flush=True)
         return
-    output = console("stdout", settings.display.color)
-    if not output.is_terminal:
-        output.width = WIDTH_IN_PIPE
-    output.print(overall_table(entered, standing))
-    if len(standing[entered[0].name].categories) > 1:
-        output.print(category_table(entered, standing))
     differing = [deviation.contestant for deviation in deviations]
     same = [each for each in entered if each.reference is not None and each not in differing]
-    if same:
-        output.print(identical(same))
-    for deviation in deviations:
-        output.print(different(deviation.contestant, deviation.difference, deviation.place))
+    tables: list[RenderableType] = [overall_table(entered, standing)]
+    tables += [category_table(entered, standing)] * (len(standing[entered[0].name].categories) > 1)
+    tables += [identical(same)] if same else []
+    tables += [different(each.contestant, each.difference, each.place) for each in deviations]
+    print_tables(tables, settings.display.color)
 
 
 def exit_code(ended: BaseException | None, broken: bool) -> int:

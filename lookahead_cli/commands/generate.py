@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import typer
 
 from lookahead_cli.commands import options
 from lookahead_cli.commands.interrupts import interrupts_kept
+from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
 from lookahead_cli.errors import Interrupted, LookaheadError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 REHEARSAL_NOTE = (
-    "note: a background process at the lowest priority now lets the model talk to itself for some minutes, once; later "
+    "a background process at the lowest priority now lets the model talk to itself for some minutes, once; later "
     "runs guess better for it (rehearse = false in a profile turns this off)"
 )
 
@@ -106,14 +106,11 @@ def run(settings: Settings, prompt: str, as_json: bool) -> int:
         events = iter(generation)
         progress(f"reading the prompt, {len(generation.prompt_ids)} tokens")
         next(events)
-    with suppress(OSError):  # a text must not be lost because nobody can read the notes
-        for notice in session.notices:
-            notes.print(f"note: {notice}", style="yellow")
+    tell(notes, *session.notices)
     with writing_output():
         code = render(generation, events, choose_renderer(session.settings, as_json))
     if code == 0 and session.rehearse():
-        with suppress(OSError):
-            notes.print(REHEARSAL_NOTE, style="yellow")
+        tell(notes, REHEARSAL_NOTE)
     return code
 
 

@@ -25,3 +25,9 @@ OTHER = Style(color="bright_red")
 def style_of(provenance: str) -> Style:
     """How a token from this source looks."""
     return PROVENANCE_STYLES.get(provenance, OTHER)
+
+
+PLOT_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f5f3f")
+"""Curves of a plot: colours that people with any kind of colour vision can tell apart (Okabe and Ito 2008)."""
+INK = "#333333"
+"""Everything else in it."""

@@ -5,11 +5,22 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import Literal
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 ColorSetting = Literal["auto", "always", "never"]
+
+WIDTH_IN_PIPE = 120
+"""Columns of a table that is not for a terminal, whose width nobody can tell."""
+
+
+class OutputConsole(Console):
+    """A console that does not end the program where a reader has gone: whoever writes knows what to do then."""
+
+    def on_broken_pipe(self) -> None:
+        raise
 
 
 def console(stream: Literal["stdout", "stderr"], color: ColorSetting) -> Console:
@@ -17,7 +28,7 @@ def console(stream: Literal["stdout", "stderr"], color: ColorSetting) -> Console
     file = getattr(sys, stream)
     terminal = file.isatty()
     plain = color == "never" or (color == "auto" and (not terminal or bool(os.environ.get("NO_COLOR"))))
-    return Console(
+    return OutputConsole(
         file=file,
         force_terminal=terminal,
         no_color=plain,
@@ -34,9 +45,20 @@ def marking_console(color: ColorSetting) -> Console:
     target = console("stdout", color)
     if not target.is_terminal or has_color(target):
         return target
-    return Console(file=target.file, force_terminal=True, no_color=True, highlight=False, markup=False, emoji=False)
+    return OutputConsole(
+        file=target.file, force_terminal=True, no_color=True, highlight=False, markup=False, emoji=False
+    )
 
 
 def has_color(target: Console) -> bool:
     """Whether styles make a difference there."""
     return target.color_system is not None and not target.no_color
+
+
+def print_tables(tables: Iterable[RenderableType], color: ColorSetting) -> None:
+    """Print them on stdout, as wide as its terminal is, or as WIDTH_IN_PIPE."""
+    output = console("stdout", color)
+    if not output.is_terminal:
+        output.width = WIDTH_IN_PIPE
+    for table in tables:
+        output.print(table)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lookahead_cli.program import run
+from tests.commands.screens import terminal_environment
 from tests.parrot import PROMPT, save_parrot
 from tests.tiny_models import save_tiny_llama
 
@@ -72,6 +73,12 @@ def lookahead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Lookahead:
         return Outcome(code, written(stdout), written(stderr).decode())
 
     return invoke
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """The environment of a program in a pseudo-terminal, or of one of its own."""
+    return terminal_environment(tmp_path)
 
 
 @pytest.fixture(scope="session")

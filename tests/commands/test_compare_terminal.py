@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 from tests.commands.conftest import TEXT
-from tests.commands.screens import Screen, terminal_environment
+from tests.commands.screens import Screen
 from tests.parrot import PROMPT, save_parrot
 
 EARLIER = [f"earlier line {number}" for number in range(1, 41)]
 """More than a screen holds."""
 SHOWN = TEXT.replace("\x1b", "␛").replace("\t", " ")
-
-
-@pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
-    return terminal_environment(tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,8 @@ import pexpect
 import pytest
 
 from tests.commands.conftest import TEXT
-from tests.commands.screens import COLUMNS, LINES, LOOKAHEAD, PATIENCE, Screen, terminal_environment
+from tests.commands.screens import COLUMNS, LINES, LOOKAHEAD, PATIENCE, Screen
 from tests.parrot import PROMPT, save_parrot
-
-
-@pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
-    return terminal_environment(tmp_path)
 
 
 def generate(model: str, *more: str) -> list[str]:

@@ -1,0 +1,22 @@
+"""Notes on stderr: what the user should know beside the results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def tell(notes: Console, *sentences: str) -> None:
+    """A line for each; results must not be lost because nobody can read the notes."""
+    with suppress(OSError):
+        for sentence in sentences:
+            notes.print(f"note: {sentence}", style="yellow")
+
+
+def once_each(sentences: Iterable[str]) -> list[str]:
+    """Without those that were there before."""
+    return list(dict.fromkeys(sentences))
