@@ -6,6 +6,7 @@ How profiles, the environment and flags are laid over each other is in `layers.p
 from __future__ import annotations
 
 import difflib
+import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib import resources
@@ -22,6 +23,8 @@ from lookahead_cli.errors import ProfileError
 
 DEFAULT_PROFILE = "default"
 LARGEST_SEED = 2**63 - 1
+RANDOM_SEEDS = 2**31
+"""Seeds drawn for `seed = "random"`: short enough to be typed again."""
 COOLEST = 0.01
 """Smallest temperature above 0: dividing logits by less overflows float32 and is greedy decoding anyway."""
 HOTTEST = 100.0
@@ -228,6 +231,11 @@ def require_draft_model(settings: Settings) -> None:
             f'strategy: "{SPECULATIVE}" lets a draft model make the guesses, and none is named; give one with '
             "--draft-model, LOOKAHEAD_DRAFT_MODEL or source under [draft]"
         )
+
+
+def draw_seed(decoding: DecodingSettings) -> int:
+    """The seed, another one each time if it is "random"."""
+    return secrets.randbelow(RANDOM_SEEDS) if decoding.seed == "random" else decoding.seed
 
 
 def allowed(section: str, key: str) -> str:

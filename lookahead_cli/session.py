@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,13 +29,10 @@ from lookahead_cli.models.loading import LoadedModel, Wish, load
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.models.runner import Runner
 from lookahead_cli.models.sources import locate
-from lookahead_cli.profile import DecodingSettings, ModelSettings, Settings, require_draft_model
+from lookahead_cli.profile import DecodingSettings, ModelSettings, Settings, draw_seed, require_draft_model
 from lookahead_cli.text.chat import Template, choose_template, encode
 from lookahead_cli.text.prompt import is_unicode
 from lookahead_cli.text.transcript import Transcript
-
-RANDOM_SEEDS = 2**31
-"""Seeds drawn for `seed = "random"`: short enough to be typed again."""
 
 
 @dataclass
@@ -285,7 +281,7 @@ def settle(settings: Settings, loaded: LoadedModel) -> Settings:
         },
         "decoding": {
             "strategy": PLAIN if loaded.runner.rewind_obstacle else decoding.strategy,
-            "seed": secrets.randbelow(RANDOM_SEEDS) if decoding.seed == "random" else decoding.seed,
+            "seed": draw_seed(decoding),
             "repetition_penalty": own_repetition_penalty(loaded.generation) if penalty == "auto" else penalty,
         },
         "prompt": {"template": choose_template(loaded.tokenizer, settings.prompt.template, settings.prompt.system)},

@@ -17,7 +17,6 @@ from lookahead_cli.render.progress import ProgressStatus
 from lookahead_cli.render.terminal import console, print_tables
 
 if TYPE_CHECKING:
-
     from lookahead_cli.bench.contest import Run
     from lookahead_cli.bench.contestants import Contestant
     from lookahead_cli.bench.entries import Entry

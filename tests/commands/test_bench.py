@@ -205,6 +205,19 @@ def test_runs_are_saved_and_a_file_that_is_there_is_not_lost(
     assert (tmp_path / "runs.jsonl").read_bytes() == before
 
 
+def test_a_random_seed_is_drawn_once_and_told(
+    lookahead: Lookahead, llama_folder: str, prompts: str, tmp_path: Path
+) -> None:
+    asked = ["bench", "--prompts", prompts, "-m", llama_folder, "-n", "5", "-t", "0.9", "-o", "runs.jsonl"]
+    assert lookahead(*asked, "--seed", "random").code == 0
+    seed = json.loads((tmp_path / "runs.jsonl").read_text().splitlines()[0])["settings"]["decoding"]["seed"]
+    assert isinstance(seed, int)
+    assert lookahead(*asked, "--seed", str(seed), "--resume").code == 0
+    other = lookahead(*asked, "--seed", "random", "--resume")
+    assert other.code == 2
+    assert f"was measured with settings.decoding.seed = {seed}" in other.stderr
+
+
 def test_what_could_not_begin_leaves_no_file(lookahead: Lookahead, prompts: str, tmp_path: Path) -> None:
     outcome = lookahead("bench", "--prompts", prompts, "-m", str(tmp_path / "no-model"), "-o", "runs.jsonl")
     assert outcome.code == 2
