@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -120,9 +121,22 @@ def entrant_for(entry: Entry, session: Session, rivals: Rivals) -> tuple[Entrant
         if entry.kind == TRANSFORMERS_LOOKUP:
             more = {"prompt_lookup_num_tokens": length or DEFAULT_COPIES}
         if entry.kind == TRANSFORMERS_ASSISTED:
-            more = {"assistant_model": rivals.assistant, **({"num_assistant_tokens": length} if length else {})}
+            more = {"assistant_model": guessing(rivals.assistant, length)}
         return TransformersGenerate(session, rivals.model, more, []), why_transformers_differs(session)
     return session, ""
+
+
+def guessing(assistant: PreTrainedModel, length: int | None) -> PreTrainedModel:
+    """The same model with settings of its own, for so many guesses in a row; None: as many as it is set to.
+
+    `generate` reads their number from the assistant's own settings, and passes over one that it is called with.
+    """
+    assistant = copy.copy(assistant)  # the weights are shared
+    assistant.generation_config = copy.deepcopy(assistant.generation_config)
+    if length is not None:
+        assistant.generation_config.num_assistant_tokens = length
+        assistant.generation_config.num_assistant_tokens_schedule = "constant"
+    return assistant
 
 
 def why_transformers_differs(session: Session) -> str:

@@ -1,0 +1,52 @@
+"""Contestants are what their names say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lookahead_cli.bench.contestants import Contestant, enter
+from lookahead_cli.bench.entries import read_entries
+from lookahead_cli.layers import load_settings
+from lookahead_cli.session import Generation, open_session
+from tests.tiny_models import save_tiny_llama
+
+TOKENS = 40
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny random Llama whose guesses transformers takes however unsure it is of them."""
+    folder = save_tiny_llama(tmp_path_factory.mktemp("models") / "llama")
+    set_generation(folder, assistant_confidence_threshold=0.0)
+    return folder
+
+
+def set_generation(folder: Path, **settings: Any) -> None:
+    """Write into the model's own settings for generation."""
+    file = folder / "generation_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **settings}))
+
+
+def entered(folder: Path, *names: str, **more: Any) -> list[Contestant]:
+    settings = load_settings(source=str(folder), dtype="float32", max_new_tokens=TOKENS, **more)
+    return enter(open_session(settings), read_entries(names, settings), apart=False)
+
+
+def finished(contestant: Contestant) -> Generation:
+    generation = contestant.entrant.generate("hello")
+    for _ in generation:
+        pass
+    return generation
+
+
+def test_an_assistant_of_transformers_makes_as_many_guesses_as_k_says(llama: Path) -> None:
+    names = [f"transformers-assisted:k={k}" for k in (3, 1)]
+    greedy, *assisted = entered(llama, "greedy", *names, draft_model=str(llama))
+    for contestant, k in zip(assisted, (3, 1), strict=True):
+        generation = finished(contestant)
+        assert generation.token_ids == finished(greedy).token_ids
+        assert [len(step.token_ids) for step in generation.steps[:-1]] == [k + 1] * (TOKENS // (k + 1) - 1)
