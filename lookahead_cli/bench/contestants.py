@@ -158,21 +158,20 @@ class Rivals:
     @property
     def model(self) -> PreTrainedModel:
         """The model of the session."""
-        return self._of("model", self.session.loaded)
+        return self._of("model", self.session.loaded, frozenset(self.session.settings.model.allow))
 
     @property
     def assistant(self) -> PreTrainedModel:
-        """Its draft model."""
-        return self._of("assistant", self.session.load_draft_model())
+        """Its draft model, to which no risks are extended that were taken with the model."""
+        return self._of("assistant", self.session.load_draft_model(), frozenset())
 
-    def _of(self, role: str, loaded: LoadedModel) -> PreTrainedModel:
+    def _of(self, role: str, loaded: LoadedModel, allow: frozenset[str]) -> PreTrainedModel:
         from lookahead_cli.models.transformers_runner import TransformersRunner
 
         if role not in self.models:
             runner = loaded.runner
             if not isinstance(runner, TransformersRunner):
-                model = self.session.settings.model
-                wish = Wish(name_of(loaded.dtype), str(loaded.device), "transformers", allow=frozenset(model.allow))
+                wish = Wish(name_of(loaded.dtype), str(loaded.device), "transformers", allow=allow)
                 self.progress("loading the model once more, for transformers")
                 runner = load(loaded.folder, wish, self.progress).runner
                 assert isinstance(runner, TransformersRunner)

@@ -11,6 +11,8 @@ import pytest
 from lookahead_cli.bench.contestants import Contestant, enter
 from lookahead_cli.bench.entries import read_entries
 from lookahead_cli.layers import load_settings
+from lookahead_cli.models.loading import LoadedModel, Wish, load
+from lookahead_cli.models.progress import Progress
 from lookahead_cli.session import Generation, open_session
 from tests.tiny_models import save_tiny_llama
 
@@ -50,3 +52,20 @@ def test_an_assistant_of_transformers_makes_as_many_guesses_as_k_says(llama: Pat
         generation = finished(contestant)
         assert generation.token_ids == finished(greedy).token_ids
         assert [len(step.token_ids) for step in generation.steps[:-1]] == [k + 1] * (TOKENS // (k + 1) - 1)
+
+
+def test_risks_taken_with_the_model_are_not_extended_to_the_assistant(
+    llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = save_tiny_llama(tmp_path / "draft", seed=1)
+    profile = tmp_path / "risky.toml"
+    profile.write_text('[model]\nallow = ["pickle"]\n')
+    allowed: dict[Path, frozenset[str]] = {}
+
+    def noted(folder: Path, wish: Wish, progress: Progress) -> LoadedModel:
+        allowed[folder] = wish.allow
+        return load(folder, wish, progress)
+
+    monkeypatch.setattr("lookahead_cli.bench.contestants.load", noted)
+    entered(llama, "transformers-assisted", profile=str(profile), draft_model=str(draft))
+    assert allowed == {llama: frozenset({"pickle"}), draft: frozenset()}
