@@ -14,6 +14,7 @@ from lookahead_cli.decoding.select import TokenSelector
 from lookahead_cli.decoding.window_init import WINDOW_INITS
 from lookahead_cli.errors import ModelError
 from lookahead_cli.models.devices import name_of
+from lookahead_cli.models.generation_defaults import ignored_settings
 from lookahead_cli.models.loading import LoadedModel, Wish, load
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.session import Generation, Session, sampling_settings
@@ -143,6 +144,8 @@ def why_transformers_differs(session: Session) -> str:
     """Why transformers' tokens may be others than ours; empty where they may not."""
     if session.settings.decoding.temperature:
         return "draws its own random numbers"
+    if ignored := ignored_settings(session.loaded.generation):
+        return f"honours the model's own generation settings {', '.join(ignored)}"
     dtype = name_of(session.loaded.dtype)
     return "" if dtype == "float32" else f"rounds in its own way in {dtype}"
 
