@@ -230,8 +230,9 @@ def show_many(
     differing = [deviation.contestant for deviation in deviations]
     same = [each for each in entered if each.reference is not None and each not in differing]
     tables: list[RenderableType] = [overall_table(entered, standing)]
-    tables += [category_table(entered, standing)] * (len(standing[entered[0].name].categories) > 1)
-    tables += [identical(same)] if same else []
+    if len(standing[entered[0].name].categories) > 1:
+        tables.append(category_table(entered, standing))
+    tables += identical(same)
     tables += [different(each.contestant, each.difference, each.place) for each in deviations]
     print_tables(tables, settings.display.color)
 

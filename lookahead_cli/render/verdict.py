@@ -64,17 +64,22 @@ def agreement(outcome: Outcome) -> str:
 
 
 def verdicts(outcomes: Sequence[Outcome]) -> list[Text]:
-    """A sentence on whose tokens are the same, and one for each contestant whose tokens are not."""
+    """Sentences on whose tokens are the same, and one for each contestant whose tokens are not."""
     others = [outcome for outcome in outcomes if not outcome.is_reference]
     same = [outcome for outcome in others if outcome.difference is None]
-    lines = [identical([outcome.contestant for outcome in same])] if same else []
+    lines = identical([outcome.contestant for outcome in same])
     return lines + [different(each.contestant, each.difference) for each in others if each.difference is not None]
 
 
-def identical(contestants: Sequence[Contestant]) -> Text:
-    """They gave the tokens of the first one's reference."""
-    names = ", ".join(visible(contestant.name) for contestant in contestants)
-    return Text.assemble(("identical", GOOD), f": {names} gave exactly the tokens of {measure(contestants[0])}")
+def identical(contestants: Sequence[Contestant]) -> list[Text]:
+    """A sentence for each reference on who gave its tokens."""
+    names: dict[str, list[str]] = {}
+    for contestant in contestants:
+        names.setdefault(measure(contestant), []).append(visible(contestant.name))
+    return [
+        Text.assemble(("identical", GOOD), f": {', '.join(alike)} gave exactly the tokens of {reference}")
+        for reference, alike in names.items()
+    ]
 
 
 def different(contestant: Contestant, difference: Difference, place: str = "") -> Text:

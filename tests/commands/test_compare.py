@@ -188,6 +188,18 @@ def test_many_prompts_by_category(lookahead: Lookahead, asked: list[str], tmp_pa
     assert table.stderr == ""
 
 
+def test_whose_tokens_are_the_same_is_told_for_each_temperature(
+    lookahead: Lookahead, asked: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "prompts.txt").write_text("hello\nworld\n")
+    names = ["greedy", "jacobi", "greedy:temperature=1", "jacobi:temperature=1", "lookahead"]
+    contest = [part for name in names for part in ("--with", name)]
+    for prompts in (["-p", "hello"], ["--prompts", "prompts.txt"]):
+        outcome = lookahead(*asked, *prompts, *contest)
+        assert "identical: jacobi, lookahead gave exactly the tokens of greedy\n" in outcome.text
+        assert "identical: jacobi:temperature=1 gave exactly the tokens of greedy:temperature=1\n" in outcome.text
+
+
 def test_a_pipe_gets_a_plain_table(lookahead: Lookahead, asked: list[str]) -> None:
     outcome = lookahead(*asked, "-p", "hello world")
     assert outcome.code == 0
