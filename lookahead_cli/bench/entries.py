@@ -62,7 +62,7 @@ def read_entry(name: str, settings: Settings) -> Entry:
                 f"{origin}: {key} makes no difference to {kind}{nearest(key, (*GUESSING[kind], *CHOOSING))}; "
                 f"these do: {', '.join((*GUESSING[kind], *CHOOSING))}"
             )
-        values[key] = value.replace("+", ",")
+        values[key] = value.replace("+", ",") if key == "drafters" else value
     rounds = read_rounds(values.pop(ROUNDS, str(DEFAULT_ROUNDS)), origin)
     if kind == TRANSFORMERS_ASSISTED and not settings.draft.source.strip():
         raise ProfileError(f"{origin}: no draft model is named to assist; give one with --draft-model")
