@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,6 +38,12 @@ def header_of(
         "fresh": fresh,
         "settings": settings.model_dump(mode="json", exclude={"display"}),
     }
+
+
+def machine_of(settled: Settings) -> dict[str, Any]:
+    """What "auto" has become, which another machine may answer in another way: times can be compared only if it is the
+    same. Known once the model is loaded; a header takes it as `machine`."""
+    return settled.model.model_dump(mode="json", include={"runner", "dtype", "device", "threads", "context_length"})
 
 
 def checksum(prompts: Sequence[BenchPrompt]) -> str:
@@ -70,6 +76,12 @@ class Records:
         records.header_bytes = file.tell()
         return records
 
+    @staticmethod
+    def check(path: Path, header: dict[str, Any]) -> None:
+        """Whether a file can go on, found out before a model is loaded. Raises the same as `resume`."""
+        with told(path):
+            read_runs(path.read_bytes(), header)
+
     @classmethod
     def resume(cls, path: Path, header: dict[str, Any]) -> tuple[Records, list[Run]]:
         """A file that goes on, and the runs in it. A last group that is not whole is taken out of it.
@@ -77,16 +89,12 @@ class Records:
         Raises:
             ProfileError: it cannot be read, is of another contest, or damaged.
         """
-        try:
+        with told(path):
             content = path.read_bytes()
             runs, length = read_runs(content, header)
             file = path.open("r+b", buffering=0)
             file.truncate(length)
             file.seek(length)
-        except OSError as error:
-            raise ProfileError(f"option --resume: {path} cannot be used: {error.strerror or error}") from None
-        except ValueError as error:
-            raise ProfileError(f"option --resume: {path} {error}") from None
         return cls(path, file, is_new=False), runs
 
     def add(self, runs: Sequence[Run]) -> None:
@@ -113,6 +121,17 @@ class Records:
         self.file.close()
         if self.is_new and is_empty:
             self.path.unlink(missing_ok=True)
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Say in one sentence why there is no going on with `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise ProfileError(f"option --resume: {path} cannot be used: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ProfileError(f"option --resume: {path} {error}") from None
 
 
 def read_runs(content: bytes, header: dict[str, Any]) -> tuple[list[Run], int]:
@@ -158,14 +177,14 @@ def read_group(lines: Sequence[bytes], header: dict[str, Any]) -> list[Run]:
 
 
 def compare_headers(line: bytes, wanted: dict[str, Any]) -> None:
-    """Raise ValueError if the first line of a file is not the header of the same contest."""
+    """Raise ValueError if the first line of a file is not the header of the same contest, as far as `wanted` says."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not wanted.keys() <= found.keys():
         raise ValueError("does not begin like the file of a contest: give another name")
-    for key, was, now in differences(found, wanted):
+    for key, was, now in differences({key: found[key] for key in wanted}, wanted):
         if key == "prompts.checksum":
             raise ValueError("was measured with other prompts: give the same, or another name for the output")
         raise ValueError(

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lookahead_cli.commands.interrupts import interrupts_kept
 from lookahead_cli.commands.notes import once_each, tell
@@ -64,13 +64,17 @@ def hold_contest(contest: Contest) -> int:
             progress("loading torch")
             from lookahead_cli.bench.contest import warm_up
             from lookahead_cli.bench.contestants import enter
+            from lookahead_cli.bench.records import Records, machine_of
             from lookahead_cli.session import open_session
 
-            records, runs = open_records(contest)
+            header = header_for(contest)
+            if contest.outputs.records is not None and contest.outputs.resumes:
+                Records.check(contest.outputs.records, header)
+            session = open_session(contest.settings, progress)
+            records, runs = open_records(contest.outputs, {**header, "machine": machine_of(session.settings)})
             if records is not None:
                 opened.enter_context(closing(records))
             found = len(runs) // len(contest.entries)
-            session = open_session(contest.settings, progress)
             entered = enter(session, contest.entries, apart=False, progress=progress)
             if found < contest.size:
                 progress("warming up")
@@ -93,19 +97,22 @@ def hold_contest(contest: Contest) -> int:
     return 0 if ended is None else Interrupted.exit_code
 
 
-def open_records(contest: Contest) -> tuple[Records | None, list[Run]]:
-    """The file for the runs, if one is wanted, and the runs that are in it already."""
-    from lookahead_cli.bench.records import Records, header_of
+def header_for(contest: Contest) -> dict[str, Any]:
+    """What the file for the runs begins with, but for the machine."""
+    from lookahead_cli.bench.records import header_of
 
-    path = contest.outputs.records
-    if path is None:
+    return header_of(contest.settings, contest.entries, contest.prompts, rounds=contest.rounds, fresh=contest.fresh)
+
+
+def open_records(outputs: Outputs, header: dict[str, Any]) -> tuple[Records | None, list[Run]]:
+    """The file for the runs, if one is wanted, and the runs that are in it already."""
+    from lookahead_cli.bench.records import Records
+
+    if outputs.records is None:
         return None, []
-    header = header_of(
-        contest.settings, contest.entries, contest.prompts, rounds=contest.rounds, fresh=contest.fresh
-    )  # fmt: skip
-    if contest.outputs.resumes:
-        return Records.resume(path, header)
-    return Records.begin(path, header), []
+    if outputs.resumes:
+        return Records.resume(outputs.records, header)
+    return Records.begin(outputs.records, header), []
 
 
 def measure(

@@ -16,7 +16,7 @@ from lookahead_cli.bench.entries import read_entries
 from lookahead_cli.bench.flat_rows import write_csv
 from lookahead_cli.bench.outputs import Outputs
 from lookahead_cli.bench.prompts import BenchPrompt
-from lookahead_cli.bench.records import Records, header_of, read_runs
+from lookahead_cli.bench.records import Records, header_of, machine_of, read_runs
 from lookahead_cli.errors import ProfileError, ResourceError
 from lookahead_cli.profile import Settings
 from tests.bench.made_runs import made_run
@@ -103,6 +103,19 @@ def test_another_contest_is_refused_with_the_difference(tmp_path: Path, other: d
     saved(tmp_path / "a.jsonl", RUNS[:1])
     with pytest.raises(ProfileError, match=said):
         Records.resume(tmp_path / "a.jsonl", other)
+
+
+def test_runs_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    machine = machine_of(Settings.model_validate({"model": {"threads": 4, "device": "cpu"}}))
+    records = Records.begin(path, {**header(), "machine": machine})
+    records.add(RUNS[0])
+    records.close()
+    before = path.read_bytes()
+    Records.check(path, header())  # before the model is loaded, the machine is not known
+    with pytest.raises(ProfileError, match=r"measured with machine.threads = 4, and now it is 2"):
+        Records.resume(path, {**header(), "machine": {**machine, "threads": 2}})
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b"[]\n", b'{"version": 1}\n', b"[" * 100_000 + b"\n"])

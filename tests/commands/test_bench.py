@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor
 
 from lookahead_cli.bench.prompts import DEFAULT_PROMPTS, read_bench_prompts
@@ -196,6 +197,11 @@ def test_runs_are_saved_and_a_file_that_is_there_is_not_lost(
     other = lookahead(*asked, "--resume", "--rounds", "2")
     assert other.code == 2
     assert "runs.jsonl was measured with rounds = 1, and now it is 2" in other.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch, "get_num_threads", lambda: header["machine"]["threads"] + 1)
+        elsewhere = lookahead(*asked, "--resume")
+    assert elsewhere.code == 2
+    assert "runs.jsonl was measured with machine.threads = " in elsewhere.stderr
     again = lookahead(*asked, "--resume", "--json")
     assert again.code == 0
     assert "3 of 3 prompts were there already" in again.stderr
