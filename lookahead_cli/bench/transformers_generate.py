@@ -15,6 +15,8 @@ from torch import Tensor
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
 from lookahead_cli.decoding.loop import take_until_end
+from lookahead_cli.errors import ModelError
+from lookahead_cli.models.failures import first_line
 from lookahead_cli.session import Generation, Session, sampling_settings
 
 if TYPE_CHECKING:
@@ -92,11 +94,17 @@ class TransformersGenerate:
             options |= {"min_p": sampling.min_p} if sampling.min_p else {}
             torch.manual_seed(sampling.seed)
         given = torch.tensor([list(ids)], device=self.model.device)
-        with torch.inference_mode():
-            self.model.generate(
-                given, attention_mask=torch.ones_like(given), max_new_tokens=max_new_tokens, streamer=streamer,
-                **options, **self.more,
-            )  # fmt: skip
+        try:
+            with torch.inference_mode():
+                self.model.generate(
+                    given, attention_mask=torch.ones_like(given), max_new_tokens=max_new_tokens, streamer=streamer,
+                    **options, **self.more,
+                )  # fmt: skip
+        except (NotImplementedError, TypeError, ValueError) as error:
+            raise ModelError(
+                f"transformers' generate does not take {self.session.loaded.folder} this way ({first_line(error)}); "
+                "leave it out of --with"
+            ) from error
 
 
 class Handover:

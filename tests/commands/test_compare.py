@@ -17,7 +17,8 @@ from lookahead_cli.decoding.strategies import STRATEGIES
 from lookahead_cli.decoding.strategy import Room
 from lookahead_cli.session import Session
 from tests.commands.conftest import Lookahead, Outcome
-from tests.tiny_models import save_tiny_llama
+from tests.tiny_architectures import RUNNING_STATE, tiny_model
+from tests.tiny_models import save_tiny_llama, tiny_tokenizer
 
 ALL = [
     "--with", "greedy", "--with", "lookahead:k=8", "--with", "prompt-lookup", "--with", "jacobi:k=4,init=random",
@@ -295,3 +296,13 @@ def test_whoever_needs_a_draft_model_says_so(lookahead: Lookahead, asked: list[s
     assert outcome.code == 2
     assert "draft model" in outcome.stderr
     assert "--draft-model" in outcome.stderr
+
+
+def test_what_transformers_refuses_is_told_in_one_sentence(lookahead: Lookahead, tmp_path: Path) -> None:
+    folder = tmp_path / "mamba"
+    tiny_model(RUNNING_STATE["mamba"]()).save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    outcome = lookahead("compare", "-m", str(folder), "--raw", "-p", "hi", "--with", "transformers-prompt-lookup")
+    assert outcome.code == 2
+    assert f"lookahead: transformers' generate does not take {folder} this way" in outcome.stderr
+    assert "leave it out of --with" in outcome.stderr
