@@ -35,3 +35,7 @@ class Interrupted(LookaheadError):
     """The user pressed Ctrl-C."""
 
     exit_code = 130  # 128 + SIGINT, what shells report for a program ended by it
+
+
+FAILURES = (LookaheadError, MemoryError, RuntimeError)
+"""What can go wrong while a model runs: torch knows only RuntimeError. Of what came before it nothing must be lost."""

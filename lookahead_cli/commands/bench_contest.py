@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lookahead_cli.commands.interrupts import interrupts_kept
 from lookahead_cli.commands.notes import once_each, tell
 from lookahead_cli.commands.output import writing_output
-from lookahead_cli.errors import Interrupted, LookaheadError
+from lookahead_cli.errors import FAILURES, Interrupted
 from lookahead_cli.render.progress import ProgressStatus
 from lookahead_cli.render.terminal import console, print_tables
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 REPEATS_FOR_PLOT = 5
 """Of each step time: a curve forgives more than a table."""
-ENDINGS = (KeyboardInterrupt, LookaheadError, MemoryError, RuntimeError)
+ENDINGS = (KeyboardInterrupt, *FAILURES)
 """What may end a contest early: Ctrl-C, and what can go wrong with a prompt or the machine."""
 
 

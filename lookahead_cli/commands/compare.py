@@ -15,7 +15,7 @@ from lookahead_cli.commands.generate import read_prompt
 from lookahead_cli.commands.interrupts import interrupts_kept
 from lookahead_cli.commands.notes import once_each, tell
 from lookahead_cli.commands.output import writing_output
-from lookahead_cli.errors import Interrupted, LookaheadError, PromptError
+from lookahead_cli.errors import FAILURES, Interrupted, PromptError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lookahead_cli.bench.outcome import Deviation, Outcome
     from lookahead_cli.bench.prompts import BenchPrompt
     from lookahead_cli.profile import Settings
+    from lookahead_cli.render import CutShort
     from lookahead_cli.render.race import Racer
     from lookahead_cli.session import Session
 
@@ -142,26 +143,28 @@ def compare_one(session: Session, entered: Sequence[Contestant], prompt: str, se
         else:
             for _ in race(generations):
                 pass
-    except (KeyboardInterrupt, LookaheadError) as error:
+    except (KeyboardInterrupt, *FAILURES) as error:
         ended = error
     found = outcomes(session, entered, generations)
     if isinstance(ended, KeyboardInterrupt):
         tell(console("stderr", settings.display.color), "interrupted, this is how far they came")
     if any(generation.steps for generation in generations):
         with writing_output():
-            show_one(output, racers, found, as_json)
+            show_one(output, racers, found, as_json, "failed" if isinstance(ended, FAILURES) else "interrupted")
     return exit_code(ended, any(outcome.is_broken_promise for outcome in found))
 
 
-def show_one(output: Console, racers: Sequence[Racer], found: Sequence[Outcome], as_json: bool) -> None:
-    """The texts, whole, and what the race came to."""
+def show_one(
+    output: Console, racers: Sequence[Racer], found: Sequence[Outcome], as_json: bool, cut_short: CutShort
+) -> None:
+    """The texts, whole, and what the race came to; `cut_short` is why, of those that did not come to an end."""
     from lookahead_cli.render.compare_object import compare_object
     from lookahead_cli.render.race import fits_side_by_side, side_by_side
     from lookahead_cli.render.terminal import WIDTH_IN_PIPE
     from lookahead_cli.render.verdict import fastest, gains, outcome_table, provenance_bars, verdicts
 
     if as_json:
-        print(json.dumps(compare_object(found), ensure_ascii=sys.stdout.isatty()), flush=True)
+        print(json.dumps(compare_object(found, cut_short), ensure_ascii=sys.stdout.isatty()), flush=True)
         return
     if not output.is_terminal:
         output.width = WIDTH_IN_PIPE
@@ -197,7 +200,7 @@ def compare_many(
             for of_prompt in compete(entered, chosen):
                 runs += of_prompt
                 advance()
-    except (KeyboardInterrupt, LookaheadError) as error:
+    except (KeyboardInterrupt, *FAILURES) as error:
         ended = error
     done = len(runs) // len(entered)
     if ended is not None and done:
@@ -239,7 +242,7 @@ def show_many(
 
 def exit_code(ended: BaseException | None, broken: bool) -> int:
     """What the program says to scripts. Raises what ended the comparison, if that was a failure."""
-    if isinstance(ended, LookaheadError):
+    if isinstance(ended, FAILURES):
         raise ended
     if ended is not None:
         return Interrupted.exit_code

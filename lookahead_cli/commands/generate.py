@@ -12,7 +12,7 @@ from lookahead_cli.commands import options
 from lookahead_cli.commands.interrupts import interrupts_kept
 from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
-from lookahead_cli.errors import Interrupted, LookaheadError
+from lookahead_cli.errors import FAILURES, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +125,7 @@ def render(generation: Generation, events: Iterator[Event], renderer: Renderer) 
     except KeyboardInterrupt:
         renderer.close(generation, cut_short="interrupted")
         return Interrupted.exit_code
-    except (LookaheadError, MemoryError, RuntimeError):
+    except FAILURES:
         renderer.close(generation, cut_short="failed")
         raise
     renderer.close(generation)

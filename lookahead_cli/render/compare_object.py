@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from lookahead_cli.bench.contestants import Contestant
     from lookahead_cli.bench.outcome import Deviation, Outcome
     from lookahead_cli.bench.tally import Standing
+    from lookahead_cli.render import CutShort
 
 
-def compare_object(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Plain dicts, lists, strings, numbers, booleans and None; seconds of wall time."""
+def compare_object(outcomes: Sequence[Outcome], cut_short: CutShort) -> dict[str, Any]:
+    """Plain dicts, lists, strings, numbers, booleans and None; seconds of wall time. `cut_short` is the reason of those
+    that did not come to an end."""
     return {
         "identical": not any(outcome.is_broken_promise for outcome in outcomes),
         "prompt_tokens": len(outcomes[0].generation.prompt_ids),
@@ -26,7 +28,7 @@ def compare_object(outcomes: Sequence[Outcome]) -> dict[str, Any]:
                 "text": outcome.generation.text,
                 "token_ids": outcome.generation.token_ids,
                 "provenance": [source for step in outcome.generation.steps for source in step.provenance],
-                "finish_reason": outcome.generation.finish_reason or "interrupted",
+                "finish_reason": outcome.generation.finish_reason or cut_short,
                 "reference": outcome.contestant.held_against.name,
                 "same_tokens": outcome.difference is None,
                 "may_differ": outcome.contestant.exempt or None,

@@ -15,6 +15,7 @@ from lookahead_cli.decoding.greedy import Greedy
 from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.strategies import STRATEGIES
 from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.models.lean.runner import LeanRunner
 from lookahead_cli.session import Session
 from tests.commands.conftest import Lookahead, Outcome
 from tests.tiny_architectures import RUNNING_STATE, tiny_model
@@ -257,6 +258,33 @@ def test_ctrl_c_among_many_prompts_shows_what_there_is(
     assert outcome.code == 130
     assert [entry["prompts"] for entry in json.loads(outcome.stdout)["strategies"]] == [2, 2]
     assert "cut short, this is what 2 of 3 prompts came to" in outcome.stderr
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_what_was_said_before_the_machine_gave_out_is_not_lost(
+    lookahead: Lookahead, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: bool
+) -> None:
+    (tmp_path / "prompts.txt").write_text("hello\nworld\n")
+    steps = 0
+    whole = LeanRunner.step
+
+    def failing(self: LeanRunner, *arguments: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == 16 + (60 if many else 20):  # 16 to warm up
+            raise RuntimeError("the device is gone")
+        return whole(self, *arguments)
+
+    monkeypatch.setattr(LeanRunner, "step", failing)
+    put = ["--prompts", "prompts.txt"] if many else ["-p", "hello"]
+    outcome = lookahead(*asked, "-n", "20", *put, "--with", "greedy", "--with", "jacobi:k=1,init=random", "--json")
+    _, entries = compared(outcome, code=1)
+    assert "the device is gone" in outcome.stderr
+    if many:
+        assert [entry["prompts"] for entry in entries] == [1, 1]
+    else:
+        assert "failed" in {entry["finish_reason"] for entry in entries}
+        assert sum(len(entry["token_ids"]) for entry in entries) >= 19
 
 
 @pytest.fixture(scope="session")
