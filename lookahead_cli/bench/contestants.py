@@ -98,7 +98,7 @@ def enter(session: Session, entries: Sequence[Entry], *, apart: bool, progress: 
     for entry in entries:
         decoding = entry.decoding.model_copy(update=seed if entry.decoding.seed == "random" else {})
         own = session.beside(decoding) if apart else session.with_decoding(decoding)
-        contestants.append(Contestant(entry.name, *entrant_for(entry, own, rivals)))
+        contestants.append(Contestant(entry.name, *entrant_for(entry, own, rivals, by_turns=apart)))
     for contestant, entry in zip(contestants, entries, strict=True):
         alike = [other for other, its in zip(contestants, entries, strict=True) if its.choosing == entry.choosing]
         best = next((other for other in alike if not other.exempt), alike[0])
@@ -106,7 +106,7 @@ def enter(session: Session, entries: Sequence[Entry], *, apart: bool, progress: 
     return contestants
 
 
-def entrant_for(entry: Entry, session: Session, rivals: Rivals) -> tuple[Entrant, str]:
+def entrant_for(entry: Entry, session: Session, rivals: Rivals, *, by_turns: bool) -> tuple[Entrant, str]:
     """Whoever decodes for `entry`, and why that may come out with other tokens."""
     decoding = session.settings.decoding
     length = decoding.k if isinstance(decoding.k, int) else None
@@ -123,7 +123,8 @@ def entrant_for(entry: Entry, session: Session, rivals: Rivals) -> tuple[Entrant
             more = {"prompt_lookup_num_tokens": length or DEFAULT_COPIES}
         if entry.kind == TRANSFORMERS_ASSISTED:
             more = {"assistant_model": guessing(rivals.assistant, length)}
-        return TransformersGenerate(session, rivals.model, more, []), why_transformers_differs(session)
+        entrant = TransformersGenerate(session, rivals.model, more, [], by_turns)
+        return entrant, why_transformers_differs(session)
     return session, ""
 
 

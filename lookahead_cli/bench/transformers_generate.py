@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from queue import SimpleQueue
 from threading import Semaphore, Thread
 from time import perf_counter
@@ -13,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lookahead_cli.decoding.ending import Ending
-from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
+from lookahead_cli.decoding.events import MODEL, Event, PrefillEvent, StepEvent
 from lookahead_cli.decoding.loop import take_until_end
 from lookahead_cli.errors import ModelError
 from lookahead_cli.models.failures import first_line
@@ -43,6 +45,9 @@ class TransformersGenerate:
     more: dict[str, Any]
     """What `generate` is told beside the sampling: how it guesses."""
     notices: list[str]
+    by_turns: bool
+    """Whether others decode between its steps. That takes a thread, and OpenMP's workers wait for work in another way
+    while two threads have some: passes take another time then, so it is done only for a race that is watched."""
 
     def generate(self, prompt: str) -> Generation:
         """As `Session.generate`, which says what it raises."""
@@ -56,29 +61,26 @@ class TransformersGenerate:
         """It learns nothing."""
 
     def _events(self, ids: Sequence[int], ending: Ending) -> Iterator[Event]:
-        """Its first step is part of the pass over the prompt, which counts as prefill."""
-        started = perf_counter()
-        finish_reason: FinishReason | None = None
-        steps = one_step_at_a_time(lambda streamer: self._generate(ids, ending.remaining, streamer))
-        for place, tokens in enumerate(steps):
-            seconds = perf_counter() - started
-            if place == 0:
-                yield PrefillEvent(len(ids), seconds)
-            seconds *= CHARGED[place] if place < len(CHARGED) else 1
-            texts, finish_reason = take_until_end(tokens, ending)
-            yield StepEvent(
-                token_ids=tuple(tokens[: len(texts)]),
-                provenance=(*[GUESSES] * (len(tokens) - 1), MODEL)[: len(texts)],
-                texts=texts,
-                drafted_by={},
-                seconds=seconds,
-                forward_seconds=seconds,
-                finish_reason=finish_reason,
-            )
-            if finish_reason is not None:
-                return
-            started = perf_counter()
-        yield StepEvent((), (), (), {}, perf_counter() - started, finish_reason="eos")  # it ended by a rule of its own
+        generate = partial(self._generate, ids, ending.remaining)
+        account = Account(len(ids), ending)
+        if self.by_turns:
+            for tokens, seconds in one_step_at_a_time(generate):
+                yield from account.events(tokens, seconds)
+                if account.is_closed:
+                    return
+        else:
+            events: list[Event] = []
+
+            def take(tokens: list[int], seconds: float) -> None:
+                events.extend(account.events(tokens, seconds))
+                if account.is_closed:
+                    raise GivenUp
+
+            with suppress(GivenUp):
+                generate(Stopwatch(take))
+            yield from events
+        if not account.is_closed:
+            yield StepEvent((), (), (), {}, 0.0, finish_reason="eos")  # it ended by a rule of its own
 
     def _generate(self, ids: Sequence[int], max_new_tokens: int, streamer: Any) -> None:
         sampling = sampling_settings(self.session.settings.decoding)
@@ -107,24 +109,65 @@ class TransformersGenerate:
             ) from error
 
 
-class Handover:
-    """A streamer that gives away each step's tokens, and lets `generate` go on only when asked for more."""
+class Account:
+    """Makes events of steps. The first step is part of the pass over the prompt, which counts as prefill."""
 
-    def __init__(self) -> None:
-        self.steps: SimpleQueue[list[int] | BaseException | None] = SimpleQueue()
-        self.go_on = Semaphore(0)
-        self.given_up = False
+    def __init__(self, prompt_tokens: int, ending: Ending) -> None:
+        self.prompt_tokens = prompt_tokens
+        self.ending = ending
+        self.steps = 0
+        self.is_closed = False
+        """Whether the generation has ended."""
+
+    def events(self, tokens: Sequence[int], seconds: float) -> Iterator[Event]:
+        """The events of the next step."""
+        if self.steps == 0:
+            yield PrefillEvent(self.prompt_tokens, seconds)
+        seconds *= CHARGED[self.steps] if self.steps < len(CHARGED) else 1
+        self.steps += 1
+        texts, finish_reason = take_until_end(tokens, self.ending)
+        self.is_closed = finish_reason is not None
+        yield StepEvent(
+            token_ids=tuple(tokens[: len(texts)]),
+            provenance=(*[GUESSES] * (len(tokens) - 1), MODEL)[: len(texts)],
+            texts=texts,
+            drafted_by={},
+            seconds=seconds,
+            forward_seconds=seconds,
+            finish_reason=finish_reason,
+        )
+
+
+class Stopwatch:
+    """A streamer that gives away each step's tokens and how long they took."""
+
+    def __init__(self, take: Callable[[list[int], float], None]) -> None:
+        self.take = take
+        self.started = perf_counter()
         self.has_prompt = False
 
     def put(self, tokens: Tensor) -> None:
         if not self.has_prompt:  # generate begins by handing out the prompt
             self.has_prompt = True
             return
-        self.steps.put([int(token) for token in tokens.flatten()])
-        self.wait()
+        self.take([int(token) for token in tokens.flatten()], perf_counter() - self.started)
+        self.started = perf_counter()
 
     def end(self) -> None:
         pass
+
+
+class Handover:
+    """Steps on their way from the thread in which they are made, which goes on only when asked for more."""
+
+    def __init__(self) -> None:
+        self.steps: SimpleQueue[tuple[list[int], float] | BaseException | None] = SimpleQueue()
+        self.go_on = Semaphore(0)
+        self.given_up = False
+
+    def give(self, tokens: list[int], seconds: float) -> None:
+        self.steps.put((tokens, seconds))
+        self.wait()
 
     def wait(self) -> None:
         self.go_on.acquire()
@@ -132,8 +175,8 @@ class Handover:
             raise GivenUp
 
 
-def one_step_at_a_time(generate: Callable[[Handover], None]) -> Iterator[list[int]]:
-    """The tokens of each step of `generate`, which runs in a thread, but only while the next ones are waited for.
+def one_step_at_a_time(generate: Callable[[Stopwatch], None]) -> Iterator[tuple[list[int], float]]:
+    """The tokens and seconds of each step of `generate`, which runs in a thread, but only while they are waited for.
 
     So it never takes a core away from whoever has its turn, and ends soon after the iterator is closed.
     """
@@ -143,7 +186,7 @@ def one_step_at_a_time(generate: Callable[[Handover], None]) -> Iterator[list[in
         failure: BaseException | None = None
         try:
             handover.wait()
-            generate(handover)
+            generate(Stopwatch(handover.give))
         except GivenUp:
             pass
         except BaseException as error:  # raised again where the tokens are waited for

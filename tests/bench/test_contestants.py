@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import LlamaForCausalLM
 
 from lookahead_cli.bench.contestants import Contestant, enter
 from lookahead_cli.bench.entries import read_entries
@@ -33,9 +35,9 @@ def set_generation(folder: Path, **settings: Any) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **settings}))
 
 
-def entered(folder: Path, *names: str, **more: Any) -> list[Contestant]:
+def entered(folder: Path, *names: str, apart: bool = False, **more: Any) -> list[Contestant]:
     settings = load_settings(source=str(folder), dtype="float32", max_new_tokens=TOKENS, **more)
-    return enter(open_session(settings), read_entries(names, settings), apart=False)
+    return enter(open_session(settings), read_entries(names, settings), apart=apart)
 
 
 def finished(contestant: Contestant) -> Generation:
@@ -52,6 +54,28 @@ def test_an_assistant_of_transformers_makes_as_many_guesses_as_k_says(llama: Pat
         generation = finished(contestant)
         assert generation.token_ids == finished(greedy).token_ids
         assert [len(step.token_ids) for step in generation.steps[:-1]] == [k + 1] * (TOKENS // (k + 1) - 1)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_transformers_works_in_a_thread_only_in_a_race_and_never_in_vain(
+    llama: Path, monkeypatch: pytest.MonkeyPatch, apart: bool
+) -> None:
+    in_main_thread: list[bool] = []
+    forward = LlamaForCausalLM.forward
+
+    def noted(*given: Any, **more: Any) -> Any:
+        in_main_thread.append(threading.current_thread() is threading.main_thread())
+        return forward(*given, **more)
+
+    whole = finished(entered(llama, "greedy")[0]).text
+    middle = len(whole) // 2
+    names = ["greedy", "transformers"]
+    (greedy, other) = entered(llama, *names, apart=apart, stop=[whole[middle : middle + 3]])
+    expected = finished(greedy)
+    monkeypatch.setattr(LlamaForCausalLM, "forward", noted)
+    generation = finished(other)
+    assert (generation.text, generation.finish_reason) == (expected.text, "stop")
+    assert in_main_thread == [not apart] * len(generation.steps)
 
 
 def test_risks_taken_with_the_model_are_not_extended_to_the_assistant(
