@@ -66,13 +66,18 @@ class Records:
 
         Raises:
             ProfileError: it is there already, or cannot be made.
+            ResourceError: the disk has no room for it; it is gone again.
         """
         try:
             file = path.open("xb", buffering=0)
         except OSError as error:
             raise ProfileError(f"option --output: {path} cannot be made: {error.strerror or error}") from None
         records = cls(path, file, is_new=True)
-        records._write(json.dumps(header).encode() + b"\n")
+        try:
+            records._write(json.dumps(header).encode() + b"\n")
+        except ResourceError:
+            records.close()
+            raise
         records.header_bytes = file.tell()
         return records
 
@@ -113,7 +118,8 @@ class Records:
                 rest = rest[os.write(self.file.fileno(), rest) :]
         except OSError as error:
             with suppress(OSError):
-                self.file.truncate(before)
+                self.file.seek(before)
+                self.file.truncate()
             raise ResourceError(f"{self.path} could not be written: {error.strerror or error}") from None
 
     def close(self) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,22 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
         records = Records(tmp_path / "a.jsonl", full, is_new=False)
         with pytest.raises(ResourceError, match=r"a\.jsonl could not be written: No space left"):
             records.add(RUNS[0])
+
+
+def test_a_header_that_finds_no_room_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    room = [10]
+
+    def full(file: int, content: bytes) -> int:
+        if not room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, content[: room.pop()])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(ResourceError, match="No space left"):
+            Records.begin(tmp_path / "a.jsonl", header())
+    assert not (tmp_path / "a.jsonl").exists()
 
 
 def test_rows_for_a_spreadsheet(tmp_path: Path) -> None:
