@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lookahead_cli.bench.contestants import Contestant
+from lookahead_cli.bench.contestants import Contestant, Entrant
 from lookahead_cli.bench.difference import first_difference
 from lookahead_cli.bench.prompts import BenchPrompt
 from lookahead_cli.decoding.statistics import Statistics
@@ -58,14 +58,14 @@ def compete(
             for contestant in contestants[:: 1 if (number + place) % 2 == 0 else -1]:
                 if fresh:
                     contestant.entrant.start_afresh()
-                generations[contestant.name] = decoded(contestant, prompt)
+                generations[contestant.name] = decoded(contestant.entrant, prompt)
             yield [judged(contestant, generations, place, prompt.category, number) for contestant in contestants]
 
 
-def decoded(contestant: Contestant, prompt: BenchPrompt) -> Generation:
+def decoded(entrant: Entrant, prompt: BenchPrompt) -> Generation:
     """A whole generation."""
     try:
-        generation = contestant.entrant.generate(prompt.text)
+        generation = entrant.generate(prompt.text)
     except PromptError as error:
         raise PromptError(f"{prompt.place}: {error}" if prompt.place else str(error)) from None
     for _ in generation:
@@ -89,9 +89,9 @@ def judged(contestant: Contestant, generations: dict[str, Generation], place: in
     )
 
 
-def warm_up(contestants: Sequence[Contestant], prompt: str) -> None:
+def warm_up(contestants: Sequence[Contestant], prompt: BenchPrompt) -> None:
     """A few tokens after the beginning of `prompt` with each contestant, not counted: first passes are slower than all
-    others."""
+    others. Raises the same as `compete`."""
+    beginning = replace(prompt, text=prompt.text[:WARM_UP_CHARACTERS])
     for contestant in contestants:
-        for _ in contestant.entrant.limited(WARM_UP_TOKENS).generate(prompt[:WARM_UP_CHARACTERS]):
-            pass
+        decoded(contestant.entrant.limited(WARM_UP_TOKENS), beginning)

@@ -78,7 +78,7 @@ def hold_contest(contest: Contest) -> int:
             entered = enter(session, contest.entries, apart=False, progress=progress)
             if found < contest.size:
                 progress("warming up")
-                warm_up(entered, contest.prompts[0].text)
+                warm_up(entered, contest.prompts[0])
         ended = measure(contest, entered, records, runs, progress)
         measured: list[MeasuredSteps] = []
         if contest.outputs.plot is not None and ended is None:

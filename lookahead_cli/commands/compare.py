@@ -115,7 +115,7 @@ def compare(
         session = open_session(settings, progress)
         entered = enter(session, entries, apart=prompts is None, progress=progress)
         progress("warming up")
-        warm_up(entered, chosen[0].text)
+        warm_up(entered, chosen[0])
     tell(notes, *once_each(notice for each in entered for notice in each.entrant.notices))
     if prompts is None:
         return compare_one(session, entered, chosen[0].text, settings, as_json)

@@ -112,6 +112,13 @@ def test_a_prompt_that_does_not_fit_ends_the_contest_with_what_there_is(
     assert {entry["prompts"] for entry in json.loads(outcome.stdout)["strategies"]} == {1}
 
 
+def test_a_first_prompt_that_does_not_fit_is_named_too(lookahead: Lookahead, llama_folder: str, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("\n" + "x" * 400 + "\n")
+    outcome = lookahead("bench", "--prompts", "long.txt", "-m", llama_folder, "-n", "5")
+    assert outcome.code == 2
+    assert "long.txt, line 2: the prompt has" in outcome.stderr
+
+
 def test_ctrl_c_shows_what_there_is(
     lookahead: Lookahead, llama_folder: str, prompts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
