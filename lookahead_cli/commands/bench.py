@@ -23,10 +23,6 @@ CONTEST_FLAGS = {
 """Parameters that say something about a contest only, and their flags."""
 
 
-def _option(panel: str, metavar: str, help_text: str, *flags: str, **more: Any) -> Any:
-    return typer.Option(*flags, metavar=metavar, help=help_text, rich_help_panel=panel, **more)
-
-
 def _flag(panel: str, flag: str, help_text: str) -> Any:
     return typer.Option(flag, help=help_text, rich_help_panel=panel)
 
@@ -35,7 +31,7 @@ def bench(
     context: typer.Context,
     prompts: Annotated[
         Path | None,
-        _option(
+        options.option(
             options.CONTEST,
             "FILE",
             "A prompt a line, or JSONL with prompt or turns; else those that ship.",
@@ -44,20 +40,24 @@ def bench(
     ] = None,
     contestants: options.Contestants = None,
     k: Annotated[
-        str | None, _option(options.CONTEST, "N|auto,...", "Guesses per step; a list: each of them.", "-k", "--k")
+        str | None,
+        options.option(options.CONTEST, "N|auto,...", "Guesses per step; a list: each of them.", "-k", "--k"),
     ] = None,
     init: Annotated[
-        str | None, _option(options.CONTEST, "NAME,...", "What a fresh guess is; a list: each of them.", "--init")
+        str | None,
+        options.option(options.CONTEST, "NAME,...", "What a fresh guess is; a list: each of them.", "--init"),
     ] = None,
     temperature: Annotated[
         str | None,
-        _option(options.CONTEST, "X,...", "0: the likeliest token; a list: each of them.", "--temperature", "-t"),
+        options.option(
+            options.CONTEST, "X,...", "0: the likeliest token; a list: each of them.", "--temperature", "-t"
+        ),
     ] = None,
     limit: Annotated[
-        int | None, _option(options.CONTEST, "N", "Use N prompts, spread over all categories.", "--limit", min=1)
+        int | None, options.option(options.CONTEST, "N", "Use N prompts, spread over all categories.", "--limit", min=1)
     ] = None,
     rounds: Annotated[
-        int | None, _option(options.CONTEST, "N", "Measure everything N times.", "--rounds", min=1)
+        int | None, options.option(options.CONTEST, "N", "Measure everything N times.", "--rounds", min=1)
     ] = None,
     fresh: Annotated[
         bool,
@@ -67,11 +67,13 @@ def bench(
         bool, _flag(options.CONTEST, "--step-times", "No contest: how long a forward pass takes by its rows.")
     ] = False,
     output: Annotated[
-        Path | None, _option(FILES, "FILE", "Write every run to it, a JSON object a line.", "--output", "-o")
+        Path | None, options.option(FILES, "FILE", "Write every run to it, a JSON object a line.", "--output", "-o")
     ] = None,
     resume: Annotated[bool, _flag(FILES, "--resume", "Go on with the --output of an interrupted contest.")] = False,
-    csv: Annotated[Path | None, _option(FILES, "FILE", "Write a table of all runs to it at the end.", "--csv")] = None,
-    plot: Annotated[Path | None, _option(FILES, "FILE", "Draw it, as .svg or .png.", "--plot")] = None,
+    csv: Annotated[
+        Path | None, options.option(FILES, "FILE", "Write a table of all runs to it at the end.", "--csv")
+    ] = None,
+    plot: Annotated[Path | None, options.option(FILES, "FILE", "Draw it, as .svg or .png.", "--plot")] = None,
     profile: options.Profile = None,
     model: options.Model = None,
     draft_model: options.DraftModel = None,

@@ -42,22 +42,11 @@ def compare(
     contestants: options.Contestants = None,
     prompts: Annotated[
         Path | None,
-        typer.Option(
-            "--prompts",
-            metavar="FILE",
-            help="Many prompts instead: a line each, or JSONL.",
-            rich_help_panel=options.PROMPT,
-        ),
+        options.option(options.PROMPT, "FILE", "Many prompts instead: a line each, or JSONL.", "--prompts"),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            "--limit",
-            metavar="N",
-            min=1,
-            help="Of --prompts use N, spread over all categories.",
-            rich_help_panel=options.PROMPT,
-        ),
+        options.option(options.PROMPT, "N", "Of --prompts use N, spread over all categories.", "--limit", min=1),
     ] = None,
     profile: options.Profile = None,
     model: options.Model = None,

@@ -42,42 +42,42 @@ def complete_contestants(incomplete: str) -> list[str]:
     return [name for name in GUESSING if name.startswith(incomplete)]
 
 
-def _option(panel: str, metavar: str, help_text: str, *flags: str, **more: Any) -> Any:
+def option(panel: str, metavar: str, help_text: str, *flags: str, **more: Any) -> Any:
     """An option whose value is checked with the profile's keys, so that every layer gets the same message."""
     return typer.Option(*flags, metavar=metavar, help=help_text, rich_help_panel=panel, **more)
 
 
 def _choice(panel: str, section: str, key: str, help_text: str, *flags: str) -> Any:
-    return _option(panel, "NAME", help_text, *flags, autocompletion=complete_choices(section, key))
+    return option(panel, "NAME", help_text, *flags, autocompletion=complete_choices(section, key))
 
 
-Prompt = Annotated[str | None, _option(PROMPT, "TEXT", "What to answer or continue.", "--prompt", "-p")]
-PromptFile = Annotated[Path | None, _option(PROMPT, "FILE", "Read the prompt from a file.", "--prompt-file")]
-System = Annotated[str | None, _option(PROMPT, "TEXT", "System text of the conversation.", "--system", "-s")]
+Prompt = Annotated[str | None, option(PROMPT, "TEXT", "What to answer or continue.", "--prompt", "-p")]
+PromptFile = Annotated[Path | None, option(PROMPT, "FILE", "Read the prompt from a file.", "--prompt-file")]
+System = Annotated[str | None, option(PROMPT, "TEXT", "System text of the conversation.", "--system", "-s")]
 Raw = Annotated[
     bool, typer.Option("--raw", help="Continue the prompt as it is: no chat template.", rich_help_panel=PROMPT)
 ]
 
 Profile = Annotated[
     str | None,
-    _option(MODEL, "NAME|FILE", "Profile with the settings.", "--profile", autocompletion=complete_profiles),
+    option(MODEL, "NAME|FILE", "Profile with the settings.", "--profile", autocompletion=complete_profiles),
 ]
 Model = Annotated[
-    str | None, _option(MODEL, "SOURCE", "smollm2-135m, a folder, a .gguf file or a hub id.", "--model", "-m")
+    str | None, option(MODEL, "SOURCE", "smollm2-135m, a folder, a .gguf file or a hub id.", "--model", "-m")
 ]
 DraftModel = Annotated[
     str | None,
-    _option(MODEL, "SOURCE", "speculative: the smaller model that makes the guesses.", "--draft-model"),
+    option(MODEL, "SOURCE", "speculative: the smaller model that makes the guesses.", "--draft-model"),
 ]
 Dtype = Annotated[str | None, _choice(MODEL, "model", "dtype", "auto, float32, bfloat16 or float16.", "--dtype")]
 Weights = Annotated[
     str | None, _choice(MODEL, "model", "weights", "auto (4-bit weights stay 4-bit) or full.", "--weights")
 ]
-Device = Annotated[str | None, _option(MODEL, "NAME", "auto, cpu, cuda, cuda:N, mps or spread.", "--device")]
+Device = Annotated[str | None, option(MODEL, "NAME", "auto, cpu, cuda, cuda:N, mps or spread.", "--device")]
 Runner = Annotated[
     str | None, _choice(MODEL, "model", "runner", "What computes it: auto, lean or transformers.", "--runner")
 ]
-Threads = Annotated[str | None, _option(MODEL, "N|auto", "CPU threads.", "--threads")]
+Threads = Annotated[str | None, option(MODEL, "N|auto", "CPU threads.", "--threads")]
 
 Strategy = Annotated[
     str | None,
@@ -87,7 +87,7 @@ Drafters = Annotated[
     str | None,
     _choice(DECODING, "decoding", "drafters", f"lookahead: any of {','.join(DRAFTERS)}.", "--drafters"),
 ]
-K = Annotated[str | None, _option(DECODING, "N|auto", "Guesses per step.", "-k")]
+K = Annotated[str | None, option(DECODING, "N|auto", "Guesses per step.", "-k")]
 Init = Annotated[
     str | None,
     _choice(DECODING, "decoding", "init", "What a fresh guess is: random, copy-last or model.", "--init"),
@@ -103,24 +103,24 @@ Refill = Annotated[
     ),
 ]
 Temperature = Annotated[
-    str | None, _option(DECODING, "X", "0: the likeliest token; higher: more varied.", "--temperature", "-t")
+    str | None, option(DECODING, "X", "0: the likeliest token; higher: more varied.", "--temperature", "-t")
 ]
 TopP = Annotated[
-    str | None, _option(DECODING, "X", "Sample from the likeliest tokens that reach this probability.", "--top-p")
+    str | None, option(DECODING, "X", "Sample from the likeliest tokens that reach this probability.", "--top-p")
 ]
-TopK = Annotated[str | None, _option(DECODING, "N", "Sample from this many likeliest tokens.", "--top-k")]
+TopK = Annotated[str | None, option(DECODING, "N", "Sample from this many likeliest tokens.", "--top-k")]
 MinP = Annotated[
     str | None,
-    _option(DECODING, "X", "Sample from tokens at least this fraction as likely as the likeliest.", "--min-p"),
+    option(DECODING, "X", "Sample from tokens at least this fraction as likely as the likeliest.", "--min-p"),
 ]
-RepetitionPenalty = Annotated[str | None, _option(DECODING, "X", "Above 1: repeat less.", "--repetition-penalty")]
-Seed = Annotated[str | None, _option(DECODING, "N|random", "Same seed, same tokens.", "--seed")]
-MaxNewTokens = Annotated[str | None, _option(DECODING, "N", "Most tokens to generate.", "--max-new-tokens", "-n")]
-Stop = Annotated[list[str] | None, _option(DECODING, "TEXT", "End before this text (may be repeated).", "--stop")]
+RepetitionPenalty = Annotated[str | None, option(DECODING, "X", "Above 1: repeat less.", "--repetition-penalty")]
+Seed = Annotated[str | None, option(DECODING, "N|random", "Same seed, same tokens.", "--seed")]
+MaxNewTokens = Annotated[str | None, option(DECODING, "N", "Most tokens to generate.", "--max-new-tokens", "-n")]
+Stop = Annotated[list[str] | None, option(DECODING, "TEXT", "End before this text (may be repeated).", "--stop")]
 
 Contestants = Annotated[
     list[str] | None,
-    _option(
+    option(
         CONTEST,
         "NAME[:KEY=VALUE,...]",
         f"A strategy with settings (repeat for more): {', '.join(GUESSING)}.",
