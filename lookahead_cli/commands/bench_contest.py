@@ -84,12 +84,13 @@ def hold_contest(contest: Contest) -> int:
         if contest.outputs.plot is not None and ended is None:
             ended = measure_curve(session, measured, progress)
     if found:
-        done = f"{found} of {contest.size} prompts were there already"
-        tell(notes, f"{done}; after them everybody started with what a new process knows")
+        afresh = "; after them everybody started with what a new process knows" if found < contest.size else ""
+        tell(notes, f"{found} of {contest.size} prompts were there already{afresh}")
     tell(notes, *once_each(notice for each in entered for notice in each.entrant.notices))
-    if ended is not None and runs:
+    count = len(runs) // len(entered)
+    if ended is not None and 0 < count < contest.size:
         advice = "" if records is None else "; --resume goes on from here"
-        tell(notes, f"cut short, this is what {len(runs) // len(entered)} of {contest.size} prompts came to{advice}")
+        tell(notes, f"cut short, this is what {count} of {contest.size} prompts came to{advice}")
     if runs:
         hand_out(contest, session.settings, entered, runs, measured[-1] if measured else None)
     if isinstance(ended, Exception):

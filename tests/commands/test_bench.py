@@ -211,7 +211,7 @@ def test_runs_are_saved_and_a_file_that_is_there_is_not_lost(
     assert "runs.jsonl was measured with machine.threads = " in elsewhere.stderr
     again = lookahead(*asked, "--resume", "--json")
     assert again.code == 0
-    assert "3 of 3 prompts were there already" in again.stderr
+    assert again.stderr == "note: 3 of 3 prompts were there already\n"
     assert json.loads(again.stdout)["strategies"][1]["tokens"] == sum(
         run["statistics"]["tokens"] for run in runs if run["contestant"] == "lookahead"
     )
@@ -256,6 +256,20 @@ def test_a_plot_is_drawn(lookahead: Lookahead, llama_folder: str, prompts: str, 
     text = (tmp_path / "a.svg").read_text()
     assert "lookahead, k = auto" in text
     assert "not measured" not in text
+
+
+def test_ctrl_c_while_step_times_are_measured_for_a_plot_cuts_no_contest_short(
+    lookahead: Lookahead, llama_folder: str, prompts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lookahead_cli.bench.step_times.measure_steps", interrupted)
+    outcome = lookahead("bench", "--prompts", prompts, "-m", llama_folder, "-n", "5", "--plot", "a.svg", "--json")
+    assert outcome.code == 130
+    assert outcome.stderr == ""
+    assert json.loads(outcome.stdout)["complete"] is True
+    assert "not measured" in (tmp_path / "a.svg").read_text()
 
 
 def test_without_matplotlib_a_sentence_says_how_to_get_it(
