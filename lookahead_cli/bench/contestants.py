@@ -11,6 +11,7 @@ from lookahead_cli.bench.entries import Entry
 from lookahead_cli.bench.names import BLOCKS, TRANSFORMERS, TRANSFORMERS_ASSISTED, TRANSFORMERS_LOOKUP
 from lookahead_cli.decoding.blocks import Blocks, decode_blocks
 from lookahead_cli.decoding.select import TokenSelector
+from lookahead_cli.decoding.strategies import PLAIN
 from lookahead_cli.decoding.window_init import WINDOW_INITS
 from lookahead_cli.errors import ModelError
 from lookahead_cli.models.devices import name_of
@@ -125,7 +126,15 @@ def entrant_for(entry: Entry, session: Session, rivals: Rivals, *, by_turns: boo
             more = {"assistant_model": guessing(rivals.assistant, length)}
         entrant = TransformersGenerate(session, rivals.model, more, [], by_turns)
         return entrant, why_transformers_differs(session)
-    return session, ""
+    return session, why_guesses_matter(session)
+
+
+def why_guesses_matter(session: Session) -> str:
+    """Why tokens may be others than without guesses; empty where they may not."""
+    dtype = name_of(session.loaded.dtype)
+    if session.settings.decoding.strategy == PLAIN or session.loaded.dependent_rows is None or dtype == "float32":
+        return ""
+    return f"makes guesses, and in {dtype} near ties fall by what shares a pass"
 
 
 def guessing(assistant: PreTrainedModel, length: int | None) -> PreTrainedModel:

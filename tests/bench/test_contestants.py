@@ -36,7 +36,7 @@ def set_generation(folder: Path, **settings: Any) -> None:
 
 
 def entered(folder: Path, *names: str, apart: bool = False, **more: Any) -> list[Contestant]:
-    settings = load_settings(source=str(folder), dtype="float32", max_new_tokens=TOKENS, **more)
+    settings = load_settings(source=str(folder), **{"dtype": "float32", "max_new_tokens": TOKENS, **more})
     return enter(open_session(settings), read_entries(names, settings), apart=apart)
 
 
@@ -102,3 +102,11 @@ def test_settings_that_only_transformers_honours_are_why_its_tokens_may_differ(t
     assert greedy.exempt == ""
     assert other.exempt == "honours the model's own generation settings no_repeat_ngram_size, suppress_tokens"
     assert other.reference is greedy
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_where_rows_depend_on_each_other_guesses_may_change_tokens(llama: Path, dtype: str) -> None:
+    lookahead, greedy = entered(llama, "lookahead", "greedy", dtype=dtype, runner="transformers")
+    assert greedy.exempt == ""
+    assert ("near ties" in lookahead.exempt) == (dtype == "bfloat16")
+    assert lookahead.held_against is (greedy if dtype == "bfloat16" else lookahead)
