@@ -124,7 +124,7 @@ def entrant_for(entry: Entry, session: Session, rivals: Rivals, *, by_turns: boo
             more = {"prompt_lookup_num_tokens": length or DEFAULT_COPIES}
         if entry.kind == TRANSFORMERS_ASSISTED:
             more = {"assistant_model": guessing(rivals.assistant, length)}
-        entrant = TransformersGenerate(session, rivals.model, more, [], by_turns)
+        entrant = TransformersGenerate(session, rivals.model, more, by_turns)
         return entrant, why_transformers_differs(session)
     return session, why_guesses_matter(session)
 

@@ -44,10 +44,14 @@ class TransformersGenerate:
     model: PreTrainedModel
     more: dict[str, Any]
     """What `generate` is told beside the sampling: how it guesses."""
-    notices: list[str]
     by_turns: bool
     """Whether others decode between its steps. That takes a thread, and OpenMP's workers wait for work in another way
     while two threads have some: passes take another time then, so it is done only for a race that is watched."""
+
+    @property
+    def notices(self) -> list[str]:
+        """Nothing."""
+        return []
 
     def generate(self, prompt: str) -> Generation:
         """As `Session.generate`, which says what it raises."""

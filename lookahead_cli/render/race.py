@@ -72,7 +72,7 @@ def picture(console: Console, racers: Sequence[Racer]) -> RenderableType:
         rows = min(max(console.height - OTHER_ROWS, FEWEST_ROWS), MOST_ROWS)
         return side_by_side(console, racers, rows)
     rows = min(max(console.height - len(racers) - OTHER_ROWS, FEWEST_ROWS), MOST_ROWS)
-    ahead = max(racers, key=lambda racer: len(racer.generation.steps) and racer.generation.statistics.tokens)
+    ahead = max(racers, key=lambda racer: racer.generation.statistics.tokens)
     return Group(clocks(console, racers), *ahead.text(console, console.width).tail(rows))
 
 
