@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lookahead_cli.bench.contestants import Contestant, Entrant
@@ -91,7 +92,8 @@ def judged(contestant: Contestant, generations: dict[str, Generation], place: in
 
 def warm_up(contestants: Sequence[Contestant], prompt: BenchPrompt) -> None:
     """A few tokens after the beginning of `prompt` with each contestant, not counted: first passes are slower than all
-    others. Raises the same as `compete`."""
+    others. A prompt that leaves no room is left to the contest, which knows all of it and where it stands."""
     beginning = replace(prompt, text=prompt.text[:WARM_UP_CHARACTERS])
-    for contestant in contestants:
-        decoded(contestant.entrant.limited(WARM_UP_TOKENS), beginning)
+    with suppress(PromptError):
+        for contestant in contestants:
+            decoded(contestant.entrant.limited(WARM_UP_TOKENS), beginning)

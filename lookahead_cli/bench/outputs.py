@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -35,7 +36,7 @@ class Outputs:
             check_plot(self.plot)
         files = {"--output": self.records, "--csv": self.csv, "--plot": self.plot}
         named = {flag: file for flag, file in files.items() if file is not None}
-        if len(set(named.values())) < len(named):
+        if len({os.path.realpath(file) for file in named.values()}) < len(named):
             raise ProfileError(f"options {' and '.join(named)}: each needs a file of its own")
         for flag, file in named.items():
             check_writable(flag, file)

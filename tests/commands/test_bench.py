@@ -16,6 +16,7 @@ from lookahead_cli.bench.prompts import DEFAULT_PROMPTS, read_bench_prompts
 from lookahead_cli.models.lean.runner import LeanRunner
 from lookahead_cli.session import Generation, Session
 from tests.commands.conftest import Lookahead
+from tests.parrot import PROMPT, save_parrot
 from tests.tiny_models import save_tiny_llama
 
 
@@ -85,6 +86,7 @@ def test_a_limit_and_the_default_contest(lookahead: Lookahead, llama_folder: str
         (["--resume"], ["option --resume", "--output"]),
         (["-o", "missing/runs.jsonl"], ["option --output: missing/runs.jsonl cannot be written"]),
         (["--csv", "prompts.jsonl"], ["option --csv: prompts.jsonl is there already"]),
+        (["-o", "runs.jsonl", "--csv", "../{here}/runs.jsonl"], ["options --output and --csv", "a file of its own"]),
         (["--plot", "a.pdf"], ["option --plot: a.pdf must end in .svg or .png"]),
         (["--step-times"], ["option --step-times", "leave --prompts out"]),
         (["--rounds", "0"], ["--rounds"]),
@@ -93,7 +95,8 @@ def test_a_limit_and_the_default_contest(lookahead: Lookahead, llama_folder: str
 def test_bad_input_is_one_sentence(
     lookahead: Lookahead, llama_folder: str, prompts: str, more: list[str], said: list[str]
 ) -> None:
-    outcome = lookahead("bench", "--prompts", prompts, "-m", llama_folder, *more)
+    named = [argument.format(here=Path(prompts).parent.name) for argument in more]
+    outcome = lookahead("bench", "--prompts", prompts, "-m", llama_folder, *named)
     assert outcome.code == 2
     assert outcome.stdout == b""
     assert all(part in outcome.stderr for part in said), outcome.stderr
@@ -112,11 +115,23 @@ def test_a_prompt_that_does_not_fit_ends_the_contest_with_what_there_is(
     assert {entry["prompts"] for entry in json.loads(outcome.stdout)["strategies"]} == {1}
 
 
-def test_a_first_prompt_that_does_not_fit_is_named_too(lookahead: Lookahead, llama_folder: str, tmp_path: Path) -> None:
-    (tmp_path / "long.txt").write_text("\n" + "x" * 400 + "\n")
+def test_a_first_prompt_that_does_not_fit_is_named(lookahead: Lookahead, llama_folder: str, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("\nx" + "x" * 600 + "\nhello\n")
     outcome = lookahead("bench", "--prompts", "long.txt", "-m", llama_folder, "-n", "5")
     assert outcome.code == 2
-    assert "long.txt, line 2: the prompt has" in outcome.stderr
+    assert "long.txt, line 2: the prompt has 6" in outcome.stderr, "all of it, not what the warm-up takes of it"
+
+
+def test_only_drafters_are_joined_with_plus(lookahead: Lookahead, tmp_path: Path) -> None:
+    model = str(save_parrot(tmp_path / "parrot", "we like C++ and C,, too"))
+    (tmp_path / "prompts.txt").write_text(PROMPT)
+    (tmp_path / "raw.toml").write_text('[prompt]\ntemplate = "raw"\n')
+    asked = ["bench", "--prompts", "prompts.txt", "-m", model, "--profile", "raw.toml", "--with", "greedy:stop=C++"]
+    outcome = lookahead(*asked, "-o", "runs.jsonl")
+    assert outcome.code == 0, outcome.stderr
+    _, run = map(json.loads, (tmp_path / "runs.jsonl").read_text().splitlines())
+    assert run["finish_reason"] == "stop"
+    assert run["statistics"]["tokens"] < len("we like C++ and")
 
 
 def test_ctrl_c_shows_what_there_is(
