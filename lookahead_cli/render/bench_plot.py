@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -15,6 +16,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, PercentFor
 from lookahead_cli.errors import ResourceError
 from lookahead_cli.models.whole_file import written_whole
 from lookahead_cli.render.palette import INK, PLOT_COLORS
+from lookahead_cli.text.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +70,8 @@ def draw(file: Path, curves: Sequence[Curve], measured: MeasuredSteps | None, ab
         draw_step_times(axes[1, 1], curves, measured)
         add_legend(figure, axes[0, 0])
         try:
-            with written_whole(file) as unfinished:
+            with written_whole(file) as unfinished, warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Glyph")  # a name in a script the font lacks is no news to anybody
                 kind = file.suffix.lower().removeprefix(".")
                 metadata = {"Date": None} if kind == "svg" else {}
                 figure.savefig(unfinished, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
@@ -213,5 +216,5 @@ def level_look(number: int) -> dict[str, Any]:
 
 
 def literal(text: str) -> str:
-    """Nothing in `text` is taken for a formula."""
-    return text.replace("$", r"\$")
+    """Nothing in `text` is taken for a formula, or for a control character, which would make an .svg no XML."""
+    return visible(text).replace("$", r"\$")

@@ -25,6 +25,8 @@ PANELS_FROM = 64
 """Columns from which two panels are shown side by side."""
 FRAME = 4
 """Columns that the frame of a panel takes, with the space inside it."""
+NARROW = 36
+"""Columns below which the table has but one of its numbers."""
 MOST_ROWS, FEWEST_ROWS = 20, 3
 """Lines of text to be seen at once."""
 OTHER_ROWS = 7
@@ -106,15 +108,17 @@ def clocks(console: Console, racers: Sequence[Racer]) -> Table:
     """A line for each of them."""
     table = Table(box=SIMPLE_HEAD, padding=0, width=min(console.width, 100))
     table.add_column("strategy", overflow="fold", ratio=1)
-    for heading in (" \ns", " \ntokens", "tokens\n/step", "tokens\n/s"):
+    headings = (" \ns", " \ntokens", "tokens\n/step", "tokens\n/s")
+    left_out = len(headings) - 1 if console.width < NARROW else 0  # or there would be no room for names
+    for heading in headings[left_out:]:
         table.add_column(heading, justify="right", min_width=6, no_wrap=True)
     for racer in racers:
         statistics = racer.generation.statistics
-        table.add_row(
-            visible(racer.name),
+        numbers = (
             f"{statistics.decode_seconds:.2f}",
             str(statistics.tokens),
             f"{statistics.tokens_per_step:.2f}",
             f"{statistics.tokens_per_second:.1f}",
         )
+        table.add_row(visible(racer.name), *numbers[left_out:])
     return table

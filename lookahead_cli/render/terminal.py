@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from rich.console import Console, RenderableType
+from rich.table import Table
 
 ColorSetting = Literal["auto", "always", "never"]
 
@@ -56,9 +57,15 @@ def has_color(target: Console) -> bool:
 
 
 def print_tables(tables: Iterable[RenderableType], color: ColorSetting) -> None:
-    """Print them on stdout, as wide as its terminal is, or as WIDTH_IN_PIPE."""
+    """Print them on stdout, as wide as its terminal is, or as WIDTH_IN_PIPE.
+
+    What needs more than the terminal has is printed whole: lines that go on below are read more easily than tables
+    whose names and numbers are missing.
+    """
     output = console("stdout", color)
-    if not output.is_terminal:
-        output.width = WIDTH_IN_PIPE
+    width = output.width if output.is_terminal else WIDTH_IN_PIPE
     for table in tables:
+        output.width = WIDTH_IN_PIPE
+        needed = output.measure(table).minimum if isinstance(table, Table) else 0
+        output.width = max(width, needed)
         output.print(table)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 WIDE = 84
 """Columns from which the table has all it can say."""
+NARROW = 36
+"""Columns below which it is left with the last two of its numbers, or there would be no room for names."""
 LONGEST_BAR = 40
 """Cells."""
 NUMBERS = 12
@@ -39,6 +41,8 @@ def outcome_table(outcomes: Sequence[Outcome], width: int) -> Table:
     if wide:
         headings[:0] = ["prefill\nseconds", "decode\nseconds", "tokens\n ", "steps\n "]
         headings[-1] = "tokens are"
+    if width < NARROW:
+        del headings[:2]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for outcome in outcomes:
@@ -52,6 +56,8 @@ def outcome_table(outcomes: Sequence[Outcome], width: int) -> Table:
         if wide:
             seconds = (f"{statistics.prefill_seconds:.2f}", f"{statistics.decode_seconds:.2f}")
             cells[:0] = [*seconds, str(statistics.tokens), str(statistics.steps)]
+        if width < NARROW:
+            del cells[:2]
         table.add_row(visible(outcome.contestant.name), *cells)
     return table
 
@@ -148,6 +154,6 @@ def label(source: str) -> str:
 
 
 def fastest(outcomes: Sequence[Outcome]) -> Outcome | None:
-    """The fastest of those that are held against another and keep what they promise."""
-    worthy = [outcome for outcome in outcomes if not (outcome.is_reference or outcome.difference)]
+    """The fastest of those that are held against another and keep what they promise, where there is a speed to tell."""
+    worthy = [outcome for outcome in outcomes if outcome.speed and not (outcome.is_reference or outcome.difference)]
     return max(worthy, key=lambda outcome: outcome.speed, default=None)

@@ -23,7 +23,11 @@ class WrappedText:
 
     def add(self, text: str, style: Style) -> None:
         """Go on with `text`; what it must not do to a terminal is made visible."""
-        for place, part in enumerate(visible(text).split("\n")):
+        shown = visible(text)
+        if not self.console.encoding.startswith("utf"):
+            # What the terminal gets signs for instead is as wide as those: signs of no width would be missed.
+            shown = shown.encode(self.console.encoding, "replace").decode(self.console.encoding)
+        for place, part in enumerate(shown.split("\n")):
             if place:
                 self.finished += self._wrap()
                 self.paragraph = Text()

@@ -117,3 +117,13 @@ def test_on_a_terminal_there_is_progress_and_then_the_tables(
     shown = "\n".join(screen.rows)
     assert "by category" in shown
     assert "prompts 100%" not in shown, "progress leaves nothing behind"
+
+
+def test_a_narrow_terminal_breaks_lines_rather_than_leave_names_out(
+    tmp_path: Path, long_llama: str, env: dict[str, str]
+) -> None:
+    screen = Screen(*bench(tmp_path, long_llama, "--limit", "2"), env=env, columns=50, lines=60)
+    assert screen.wait_for_end() == 0
+    shown = "\n".join(screen.rows)
+    assert " greedy " in shown
+    assert "…" not in shown

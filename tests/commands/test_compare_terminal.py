@@ -88,6 +88,14 @@ def test_a_narrow_terminal_gets_a_table_and_one_text(parrot_folder: str, env: di
     assert "identical: lookahead" in " ".join(shown)
 
 
+def test_the_narrowest_terminal_still_has_room_for_names(parrot_folder: str, env: dict[str, str]) -> None:
+    screen = started(*compare(parrot_folder, "-k", "4"), env=env, columns=24)
+    assert screen.wait_for_end() == 0
+    shown = screen.all_rows[len(EARLIER) :]
+    assert any(re.fullmatch(r" greedy +1\.00x +same *", row) for row in shown), shown
+    assert "…" not in " ".join(shown)
+
+
 def test_more_than_two_share_one_text(parrot_folder: str, env: dict[str, str]) -> None:
     contest = ["--with", "greedy", "--with", "lookahead", "--with", "jacobi:k=4"]
     screen = started(*compare(parrot_folder, *contest), env=env, columns=100, lines=50)

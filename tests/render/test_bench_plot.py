@@ -54,3 +54,11 @@ def test_between_two_widths_time_grows_evenly() -> None:
     assert interpolated(1, [1, 2, 4], [10, 12, 20]) == 10
     assert interpolated(9, [1, 2, 4], [10, 12, 20]) == 20
     assert interpolated(1.5, [1], [10]) == 10
+
+
+def test_names_may_hold_anything(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    draw(tmp_path / "a.svg", [Curve("lookahead:stop=\x01", [point(4)])], None, "模型 \x1b")
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "模型 ␛" in text
+    assert "stop=␁" in text
+    assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]

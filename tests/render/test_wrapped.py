@@ -49,3 +49,12 @@ def test_each_piece_keeps_its_style() -> None:
     assert (first.plain, second.plain) == ("one two", "three")
     assert not first.get_style_at_offset(CONSOLE, 0).color
     assert first.get_style_at_offset(CONSOLE, 4) == second.get_style_at_offset(CONSOLE, 0) == Style(color="green")
+
+
+def test_a_terminal_without_unicode_gets_signs_that_are_counted() -> None:
+    console = Console(file=io.TextIOWrapper(io.BytesIO(), encoding="ascii"), width=200)
+    wrapped = WrappedText(console, 10)
+    wrapped.add("cafe\u0301 日本 \u200b\u200b\u200b\u200b", Style.null())
+    lines = [line.plain for line in wrapped.lines]
+    assert all(line.isascii() and len(line) <= 10 for line in lines)
+    assert " ".join(lines).split() == ["cafe?", "??", "????"]
