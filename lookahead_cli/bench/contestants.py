@@ -15,7 +15,6 @@ from lookahead_cli.decoding.strategies import PLAIN
 from lookahead_cli.decoding.window_init import WINDOW_INITS
 from lookahead_cli.errors import ModelError
 from lookahead_cli.models.devices import name_of
-from lookahead_cli.models.generation_defaults import ignored_settings
 from lookahead_cli.models.loading import LoadedModel, Wish, load
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.session import Generation, Session, sampling_settings
@@ -154,8 +153,6 @@ def why_transformers_differs(session: Session) -> str:
     """Why transformers' tokens may be others than ours; empty where they may not."""
     if session.settings.decoding.temperature:
         return "draws its own random numbers"
-    if ignored := ignored_settings(session.loaded.generation):
-        return f"honours the model's own generation settings {', '.join(ignored)}"
     dtype = name_of(session.loaded.dtype)
     return "" if dtype == "float32" else f"rounds in its own way in {dtype}"
 
@@ -170,8 +167,13 @@ class Rivals:
 
     @property
     def model(self) -> PreTrainedModel:
-        """The model of the session."""
-        return self._of("model", self.session.loaded, frozenset(self.session.settings.model.allow))
+        """The model of the session. Its own settings for generation are left out, beams and forbidden tokens among
+        them: nobody else here honours them, and what all share is told with every prompt."""
+        from transformers import GenerationConfig
+
+        model = self._of("model", self.session.loaded, frozenset(self.session.settings.model.allow))
+        model.generation_config = GenerationConfig()
+        return model
 
     @property
     def assistant(self) -> PreTrainedModel:

@@ -18,7 +18,7 @@ from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import MODEL, Event, PrefillEvent, StepEvent
 from lookahead_cli.decoding.loop import take_until_end
 from lookahead_cli.errors import ModelError
-from lookahead_cli.models.failures import first_line
+from lookahead_cli.models.failures import first_line, memory_failure
 from lookahead_cli.session import Generation, Session, sampling_settings
 
 if TYPE_CHECKING:
@@ -106,11 +106,15 @@ class TransformersGenerate:
                     given, attention_mask=torch.ones_like(given), max_new_tokens=max_new_tokens, streamer=streamer,
                     **options, **self.more,
                 )  # fmt: skip
-        except (NotImplementedError, TypeError, ValueError) as error:
-            raise ModelError(
-                f"transformers' generate does not take {self.session.loaded.folder} this way ({first_line(error)}); "
-                "leave it out of --with"
-            ) from error
+        except GivenUp:
+            raise
+        except Exception as error:  # not every kind of guessing goes with every model, and it finds out late
+            failed, advice = (
+                f"transformers' generate does not take {self.session.loaded.folder} this way",
+                "leave it out",
+            )
+            lack = memory_failure(error, failed, advice)
+            raise lack or ModelError(f"{failed} ({first_line(error)}); {advice} of --with") from error
 
 
 class Account:

@@ -95,15 +95,6 @@ def test_risks_taken_with_the_model_are_not_extended_to_the_assistant(
     assert allowed == {llama: frozenset({"pickle"}), draft: frozenset()}
 
 
-def test_settings_that_only_transformers_honours_are_why_its_tokens_may_differ(tmp_path: Path) -> None:
-    folder = save_tiny_llama(tmp_path / "llama")
-    set_generation(folder, suppress_tokens=[7], no_repeat_ngram_size=3)
-    greedy, other = entered(folder, "greedy", "transformers")
-    assert greedy.exempt == ""
-    assert other.exempt == "honours the model's own generation settings no_repeat_ngram_size, suppress_tokens"
-    assert other.reference is greedy
-
-
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_where_rows_depend_on_each_other_guesses_may_change_tokens(llama: Path, dtype: str) -> None:
     lookahead, greedy = entered(llama, "lookahead", "greedy", dtype=dtype, runner="transformers")

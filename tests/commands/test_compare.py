@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -334,3 +335,47 @@ def test_what_transformers_refuses_is_told_in_one_sentence(lookahead: Lookahead,
     assert outcome.code == 2
     assert f"lookahead: transformers' generate does not take {folder} this way" in outcome.stderr
     assert "leave it out of --with" in outcome.stderr
+
+
+def test_transformers_does_not_follow_settings_that_nobody_else_follows(
+    lookahead: Lookahead, asked: list[str], llama_folder: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "with-settings"
+    shutil.copytree(llama_folder, folder)
+    file = folder / "generation_config.json"
+    own = {"num_beams": 3, "no_repeat_ngram_size": 2, "do_sample": True, "temperature": 0.6}
+    file.write_text(json.dumps({**json.loads(file.read_text()), **own}))
+    contest = ["--with", "greedy", "--with", "transformers", "--with", "transformers-prompt-lookup"]
+    outcome = lookahead("compare", "-m", str(folder), *asked[3:], "-p", "hello world", *contest, "--json")
+    assert compared(outcome)[0]["identical"] is True
+    assert "no_repeat_ngram_size are not honoured" in outcome.stderr
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_machine_that_gives_out_does_not_cost_what_was_measured(
+    lookahead: Lookahead, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: bool
+) -> None:
+    (tmp_path / "prompts.txt").write_text("hello\nworld\n")
+    steps = []
+    whole = Greedy.draft
+
+    def gives_out(self: Greedy, committed: Sequence[int], room: Room) -> Draft:
+        steps.append(room)
+        if len(steps) == 8 + 40 + 5:  # warming up, and in the second prompt or further on in the only one
+            raise RuntimeError("the device is lost")
+        return whole(self, committed, room)
+
+    monkeypatch.setattr(Greedy, "draft", gives_out)
+    prompts = ["--prompts", "prompts.txt"] if many else ["-p", "hello"]
+    outcome = lookahead(*asked[:3], "-n", "40" if many else "60", "--with", "greedy", *prompts, "--json")
+    assert outcome.code == 1
+    assert "the device is lost" in outcome.stderr
+    (greedy,) = json.loads(outcome.stdout)["strategies"]
+    assert (greedy["tokens"] if many else greedy["stats"]["tokens"]) == (40 if many else 44)
+
+
+def test_no_speed_is_told_where_there_is_none(lookahead: Lookahead, asked: list[str]) -> None:
+    contest = ["--with", "transformers", "--with", "lookahead"]
+    outcome = lookahead(*asked[:3], "--dtype", "float32", "-n", "1", "-p", "hello", *contest)
+    assert outcome.code == 0
+    assert "times as fast" not in outcome.text, "the only token of transformers comes out of its prefill"
