@@ -56,7 +56,8 @@ def compete(
             if (number, place) in done:
                 continue
             generations: dict[str, Generation] = {}
-            for contestant in contestants[:: 1 if (number + place) % 2 == 0 else -1]:
+            first = (number + place) % len(contestants)
+            for contestant in [*contestants[first:], *contestants[:first]]:
                 if fresh:
                     contestant.entrant.start_afresh()
                 generations[contestant.name] = decoded(contestant.entrant, prompt)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from lookahead_cli.errors import FAILURES
 from lookahead_cli.session import Session
 
 END = "(end of the output)"
@@ -23,8 +25,8 @@ class Difference:
     expected_id: int | None
     """None: the output had ended."""
     found_id: int | None
-    gap: float
-    """Between the model's two largest logits for that position."""
+    gap: float | None
+    """Between the model's two largest logits for that position; None: they could not be worked out again."""
 
 
 def first_difference(found: Sequence[int], expected: Sequence[int]) -> int | None:
@@ -39,12 +41,13 @@ def explain(
     """What stands at the first difference, and the logits there: one more forward pass over the text up to it."""
     text = [*prompt_ids, *expected[:position]]
     session.turn.holder = None  # whoever had the cache must not go on with it
-    session.runner.prefill(text[:-1])
-    first, second = session.runner.step(text[-1], (), ())[0].topk(2).values.tolist()
+    gap = None
+    with suppress(*FAILURES):  # what has been found out is worth more than this number
+        session.runner.prefill(text[:-1])
+        first, second = session.runner.step(text[-1], (), ())[0].topk(2).values.tolist()
+        gap = first - second
     found_id, expected_id = (ids[position] if position < len(ids) else None for ids in (found, expected))
-    return Difference(
-        position, told(session, expected_id), told(session, found_id), expected_id, found_id, first - second
-    )
+    return Difference(position, told(session, expected_id), told(session, found_id), expected_id, found_id, gap)
 
 
 def told(session: Session, token: int | None) -> str:

@@ -91,4 +91,11 @@ def read_entries(names: Sequence[str], settings: Settings) -> list[Entry]:
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         raise ProfileError(f"option --with: {twice} is there twice; leave one of them out")
-    return [read_entry(name, settings) for name in names]
+    entries = [read_entry(name, settings) for name in names]
+    for place, entry in enumerate(entries):
+        for other in entries[:place]:
+            if (entry.kind, entry.settings, entry.rounds) == (other.kind, other.settings, other.rounds):
+                raise ProfileError(
+                    f"option --with: {other.name} and {entry.name} are the same here; leave one of them out"
+                )
+    return entries

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lookahead_cli.bench.contest import Run
+from lookahead_cli.bench.tally import speed_up_of_each
 from lookahead_cli.errors import ResourceError
 from lookahead_cli.models.whole_file import written_whole
 
@@ -30,10 +31,8 @@ def write_csv(path: Path, runs: Sequence[Run], references: Mapping[str, str]) ->
 
 def flat_rows(runs: Sequence[Run], references: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Column -> value; None where there is none. Times in seconds."""
-    speeds = {(run.contestant, run.round, run.prompt): run.statistics.tokens_per_second for run in runs}
-    for run in runs:
+    for run, speed_up in zip(runs, speed_up_of_each(runs, references), strict=True):
         counts = run.statistics
-        slower = speeds.get((references[run.contestant], run.round, run.prompt), 0.0)
         yield {
             "round": run.round,
             "prompt": run.prompt,
@@ -53,7 +52,7 @@ def flat_rows(runs: Sequence[Run], references: Mapping[str, str]) -> Iterator[di
             "draft_seconds": counts.draft_seconds,
             "select_seconds": counts.select_seconds,
             "tokens_per_second": counts.tokens_per_second,
-            "speed": counts.tokens_per_second / slower if slower else None,
+            "speed": speed_up,
             "differs_at": run.differs_at,
             "finish_reason": run.finish_reason,
         }

@@ -21,7 +21,7 @@ GUESSING: dict[str, tuple[str, ...]] = {
     "jacobi": ("k", "init", "refill"),
     "prompt-lookup": ("k", "pool_entries", "across_prompts"),
     "lookahead": ("k", "drafters", "pool_entries", "across_prompts", "window", "ngram_length", "init"),
-    "speculative": ("k",),
+    "speculative": ("k", "across_prompts"),
     BLOCKS: ("k", "init", ROUNDS),
     TRANSFORMERS: (),
     TRANSFORMERS_LOOKUP: ("k",),

@@ -65,14 +65,20 @@ def speed_ups(runs: Sequence[Run], references: Mapping[str, str]) -> dict[str, S
     near each other in time, so what made the machine slow for a while made both slow. Runs without a token, and those
     whose reference has none, are left out.
     """
-    speeds = {(run.contestant, run.round, run.prompt): run.statistics.tokens_per_second for run in runs}
     found: dict[str, dict[str, list[float]]] = {run.contestant: {} for run in runs}
-    for run in runs:
-        own = speeds[run.contestant, run.round, run.prompt]
-        slower = speeds.get((references[run.contestant], run.round, run.prompt), 0.0)
-        if own and slower:
-            found[run.contestant].setdefault(run.category, []).append(own / slower)
+    for run, ratio in zip(runs, speed_up_of_each(runs, references), strict=True):
+        if ratio:
+            found[run.contestant].setdefault(run.category, []).append(ratio)
     return {name: spread_of(categories) for name, categories in found.items()}
+
+
+def speed_up_of_each(runs: Sequence[Run], references: Mapping[str, str]) -> list[float | None]:
+    """Tokens per second over those of the reference's run; None where that has none."""
+    speeds = {(run.contestant, run.round, run.prompt): run.statistics.tokens_per_second for run in runs}
+    slower = [speeds.get((references[run.contestant], run.round, run.prompt)) for run in runs]
+    return [
+        run.statistics.tokens_per_second / other if other else None for run, other in zip(runs, slower, strict=True)
+    ]
 
 
 def spread_of(categories: Mapping[str, list[float]]) -> SpeedUps:

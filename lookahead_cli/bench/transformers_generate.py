@@ -141,7 +141,6 @@ class Account:
             texts=texts,
             drafted_by={},
             seconds=seconds,
-            forward_seconds=seconds,
             finish_reason=finish_reason,
         )
 

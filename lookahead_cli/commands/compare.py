@@ -92,7 +92,7 @@ def compare(
     entries = read_entries(contestants or default_entries(settings), settings)
 
     from lookahead_cli.render.progress import ProgressStatus
-    from lookahead_cli.render.terminal import console
+    from lookahead_cli.render.terminal import console, marking_console
 
     notes = console("stderr", settings.display.color)
     with ProgressStatus(notes) as progress, interrupts_kept():
@@ -102,7 +102,8 @@ def compare(
         from lookahead_cli.session import open_session
 
         session = open_session(settings, progress)
-        entered = enter(session, entries, apart=prompts is None, progress=progress)
+        watched = prompts is None and is_watched(marking_console(settings.display.color), as_json)
+        entered = enter(session, entries, apart=watched, progress=progress)
         progress("warming up")
         warm_up(entered, chosen[0])
     tell(notes, *once_each(notice for each in entered for notice in each.entrant.notices))
@@ -111,10 +112,15 @@ def compare(
     return compare_many(session, entered, chosen, settings, as_json)
 
 
+def is_watched(output: Console, as_json: bool) -> bool:
+    """Whether somebody sees it going on: then all decode by turns, else one after the other."""
+    return output.is_terminal and not (output.is_dumb_terminal or as_json)
+
+
 def compare_one(session: Session, entered: Sequence[Contestant], prompt: str, settings: Settings, as_json: bool) -> int:
     """A race on one prompt, watched on a terminal."""
     from lookahead_cli.bench.outcome import outcomes
-    from lookahead_cli.bench.race import race
+    from lookahead_cli.bench.race import one_after_the_other, race
     from lookahead_cli.render.race import Racer, picture
     from lookahead_cli.render.terminal import console, marking_console
 
@@ -123,14 +129,14 @@ def compare_one(session: Session, entered: Sequence[Contestant], prompt: str, se
     generations = [racer.generation for racer in racers]
     ended: BaseException | None = None
     try:
-        if output.is_terminal and not (output.is_dumb_terminal or as_json):
+        if is_watched(output, as_json):
             from lookahead_cli.render.live_region import LiveRegion
 
             with LiveRegion(output) as region:
                 for _ in race(generations):
                     region.draw(lambda: picture(output, racers))
         else:
-            for _ in race(generations):
+            for _ in one_after_the_other(generations):
                 pass
     except (KeyboardInterrupt, *FAILURES) as error:
         ended = error

@@ -28,7 +28,8 @@ class StepEvent:
     seconds: float
     """Wall time of the step: drafting, forward pass, selecting and bookkeeping."""
     forward_seconds: float = 0.0
-    """Of these, inside the model. Where a device computes on while the program goes on, only until it was told to."""
+    """Of these, inside the model. Where a device computes on while the program goes on, only until it was told to.
+    0: not known, and the parts below are not either."""
     draft_seconds: float = 0.0
     """Of these, spent on making guesses."""
     select_seconds: float = 0.0
@@ -45,8 +46,8 @@ class StepEvent:
 
     @property
     def accepted(self) -> int:
-        """Accepted guesses among the emitted tokens."""
-        return sum(source != MODEL for source in self.provenance)
+        """Emitted tokens that are verified guesses."""
+        return sum(source in self.drafted_by for source in self.provenance)
 
     @property
     def text(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from lookahead_cli.decoding.events import MODEL, Event, PrefillEvent
+from lookahead_cli.decoding.events import Event, PrefillEvent
 
 
 @dataclass
@@ -53,8 +53,8 @@ class Statistics:
         for drafter, count in event.drafted_by.items():
             self.drafters.setdefault(drafter, DrafterCounts()).drafted += count
         for drafter in event.provenance:
-            if drafter != MODEL:
-                self.drafters.setdefault(drafter, DrafterCounts()).accepted += 1
+            if drafter in event.drafted_by:
+                self.drafters[drafter].accepted += 1
         self.decode_seconds += event.seconds
         self.forward_seconds += event.forward_seconds
         self.draft_seconds += event.draft_seconds
@@ -102,9 +102,10 @@ class Statistics:
         return self.drafted / self.steps if self.steps else 0.0
 
     @property
-    def overhead(self) -> float:
-        """Part of the decoding time spent outside the model: drafting, selecting, learning, detokenising."""
-        return 1 - self.forward_seconds / self.decode_seconds if self.decode_seconds else 0.0
+    def overhead(self) -> float | None:
+        """Part of the decoding time spent outside the model: drafting, selecting, learning, detokenising. None where
+        nobody can tell."""
+        return 1 - self.forward_seconds / self.decode_seconds if self.forward_seconds else None
 
     @property
     def acceptance_rate(self) -> float | None:

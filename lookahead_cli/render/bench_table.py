@@ -51,19 +51,23 @@ def overall_table(
     for contestant in contestants:
         tally = standings[contestant.name].overall
         reference = standings[contestant.held_against.name].overall
-        rate = tally.statistics.acceptance_rate
-        overhead = f"{tally.statistics.overhead:.1%}"
+        overhead = percentage(tally.statistics.overhead)
         table.add_row(
             visible(contestant.name),
             f"{tally.statistics.tokens_per_step:.2f}",
             f"{tally.statistics.drafted_per_step:.1f}",
-            "" if rate is None else f"{rate:.1%}",
+            percentage(tally.statistics.acceptance_rate),
             f"{tally.statistics.tokens_per_second:.1f}",
             f"{speed_ratio(tally, reference):.2f}x",
             *([overhead] if spreads is None else told_spread(contestant, spreads)),
             f"{tally.same}/{tally.runs}",
         )
     return table
+
+
+def percentage(part: float | None) -> str:
+    """Nothing where it is not known."""
+    return "" if part is None else f"{part:.1%}"
 
 
 def bench_table(title: str) -> Table:
@@ -104,7 +108,7 @@ def time_table(contestants: Sequence[Contestant], standings: Mapping[str, Standi
         parts = (split.wider_pass, split.drafting, split.selecting, split.rest)
         table.add_row(
             visible(contestant.name), f"{split.ideal:.2f}x", f"{split.measured:.2f}x", f"{split.step_cost:.2f}",
-            *(f"{part:+.2f}" for part in parts),
+            *("" if part is None else f"{part:+.2f}" for part in parts),
         )  # fmt: skip
     return table
 

@@ -91,10 +91,12 @@ def identical(contestants: Sequence[Contestant]) -> list[Text]:
 def different(contestant: Contestant, difference: Difference, place: str = "") -> Text:
     """What is where, how near a tie the model was there, and whether it may be so."""
     reference = measure(contestant)
+    where = f" for {visible(place)}" if place else ""
+    gap = difference.gap
+    tie = "" if gap is None else f"; the model's two best logits there are {gap:.3g} apart"
     text = (
-        f": {visible(contestant.name)} parts from {reference} at {ordinal(difference)} of the output"
-        f"{f' for {visible(place)}' if place else ''}: {quoted(difference.found)} where {reference} has "
-        f"{quoted(difference.expected)}; the model's two best logits there are {difference.gap:.3g} apart"
+        f": {visible(contestant.name)} parts from {reference} at {ordinal(difference)} of the output{where}: "
+        f"{quoted(difference.found)} where {reference} has {quoted(difference.expected)}{tie}"
     )
     if contestant.exempt:
         return Text.assemble(("different", "bold"), text, f", as it may: it {contestant.exempt}")
