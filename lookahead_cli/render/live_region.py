@@ -42,14 +42,16 @@ class LiveRegion:
         with self.console:  # one write
             if len(lines) < self.height:
                 self._erase()
-            self.console.control(Control(*[(ControlType.CURSOR_UP, self.height)] * bool(self.height)))
+            up = [(ControlType.CURSOR_UP, self.height)] * bool(self.height)
+            self.console.control(Control(ControlType.CARRIAGE_RETURN, *up))  # what was typed has moved the cursor
             self.console.print(SegmentLines(lines, new_lines=True), end="")
         self.height = len(lines)
         self.drawn_at = monotonic()
 
     def _erase(self) -> None:
-        codes: list[tuple[ControlType, int]] = [(ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2)]
-        self.console.control(Control(*codes * self.height))
+        clear = (ControlType.ERASE_IN_LINE, 2)
+        typed = (ControlType.CARRIAGE_RETURN, clear)  # a terminal shows Ctrl-C as ^C
+        self.console.control(Control(*typed, *((ControlType.CURSOR_UP, 1), clear) * self.height))
         self.height = 0
 
     def __enter__(self) -> LiveRegion:
