@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from lookahead_cli.bench.names import CHOOSING, GUESSING, ROUNDS, TRANSFORMERS_ASSISTED
 from lookahead_cli.decoding.strategies import PLAIN, STRATEGIES
 from lookahead_cli.errors import ProfileError
-from lookahead_cli.layers import with_values
-from lookahead_cli.profile import DecodingSettings, Settings, nearest
+from lookahead_cli.layers import shown, with_values
+from lookahead_cli.profile import MOST_GUESSES, DecodingSettings, Settings, nearest
 
 DEFAULT_ROUNDS = 2
+MOST_DIGITS = 10
+"""Python does not even read numbers of thousands of them."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ def read_entry(name: str, settings: Settings) -> Entry:
                 f"these do: {', '.join((*GUESSING[kind], *CHOOSING))}"
             )
         values[key] = value.replace("+", ",") if key == "drafters" else value
+    if values.get("seed") == "random":
+        raise ProfileError(f"{origin}: nobody could be held against a seed of its own; use --seed random, for all")
     rounds = read_rounds(values.pop(ROUNDS, str(DEFAULT_ROUNDS)), origin)
     if kind == TRANSFORMERS_ASSISTED and not settings.draft.source.strip():
         raise ProfileError(f"{origin}: no draft model is named to assist; give one with --draft-model")
@@ -71,8 +75,9 @@ def read_entry(name: str, settings: Settings) -> Entry:
 
 
 def read_rounds(text: str, origin: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise ProfileError(f'{origin}: rounds is "{text}"; it must be a whole number from 1')
+    """The number of rounds; more than there are tokens in the longest block change nothing."""
+    if not (text.isascii() and text.isdigit() and len(text) < MOST_DIGITS and 1 <= int(text) <= MOST_GUESSES):
+        raise ProfileError(f"{origin}: rounds is {shown(text)}; it must be a whole number from 1 to {MOST_GUESSES}")
     return int(text)
 
 

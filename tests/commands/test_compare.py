@@ -225,6 +225,8 @@ def test_a_prompt_may_come_from_a_pipe(lookahead: Lookahead, asked: list[str]) -
         (["-p", "x", "--with", "lookahed"], ['"lookahed" is no strategy', 'did you mean "lookahead"']),
         (["-p", "x", "--with", "greedy:k=3"], ["k makes no difference to greedy"]),
         (["-p", "x", "--with", "nar:rounds=0"], ['rounds is "0"', "whole number from 1"]),
+        (["-p", "x", "--with", "nar:rounds=" + "9" * 5000], ["rounds is", "whole number from 1 to 1024"]),
+        (["-p", "x", "--with", "greedy:seed=random"], ["--seed random"]),
         (["-p", "x", "--with", "jacobi", "--with", "jacobi"], ["jacobi is there twice"]),
         (
             ["-p", "x", "--with", "lookahead", "--with", "lookahead:k=auto"],
