@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
+from lookahead_cli.knowledge.blend import blended
 from lookahead_cli.knowledge.table import load_table, table_file
 from lookahead_cli.models.cache import cache_folder
 from lookahead_cli.models.whole_file import written_whole
@@ -42,11 +43,12 @@ def knowledge_folder(model: Path) -> Path:
 
 
 def known_beforehand(folder: Path, vocab: int, *, sampled: bool, machine: str) -> PriorKnowledge:
-    """What a process that has just started knows: this model's table, and hit rates of earlier runs or, the first
-    time, those the tool ships with. `machine` names what step times depend on."""
-    rates = read_rates(rates_file(folder, sampled)) or read_rates(SHIPPED_RATES) or {}
-    step_seconds = rates.get(TIMES, {}).get(machine)
-    return PriorKnowledge(load_table(table_file(folder), vocab), rates or None, step_seconds)
+    """What a process that has just started knows: this model's table, and hit rates, those that ship together with those
+    of earlier runs. `machine` names what step times depend on."""
+    kept, shipped = read_rates(rates_file(folder, sampled)), read_rates(SHIPPED_RATES)
+    rates = blended(kept, shipped) if kept and shipped else kept or shipped
+    step_seconds = (kept or {}).get(TIMES, {}).get(machine)
+    return PriorKnowledge(load_table(table_file(folder), vocab), rates, step_seconds)
 
 
 def rates_file(folder: Path, sampled: bool) -> Path:
