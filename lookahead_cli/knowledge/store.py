@@ -43,7 +43,7 @@ def knowledge_folder(model: Path) -> Path:
 
 
 def known_beforehand(folder: Path, vocab: int, *, sampled: bool, machine: str) -> PriorKnowledge:
-    """What a process that has just started knows: this model's table, and hit rates, those that ship together with those
+    """What a process that has just started knows: this model's table, and the hit rates that ship together with those
     of earlier runs. `machine` names what step times depend on."""
     kept, shipped = read_rates(rates_file(folder, sampled)), read_rates(SHIPPED_RATES)
     rates = blended(kept, shipped) if kept and shipped else kept or shipped
