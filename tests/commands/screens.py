@@ -74,6 +74,7 @@ class Screen:
 def terminal_environment(folder: Path) -> dict[str, str]:
     """The variables of a terminal with colours and a user who has set nothing, with all caches under `folder`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOKAHEAD_")}
-    kept.pop("NO_COLOR", None)
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):  # rich would believe them rather than the terminal
+        kept.pop(name, None)
     return {**kept, "TERM": "xterm-256color", "XDG_CONFIG_HOME": str(folder), "LANG": "C.UTF-8",
             "LOOKAHEAD_CACHE": str(folder / "cache"), "LOOKAHEAD_REHEARSE": "false"}  # fmt: skip
