@@ -27,6 +27,15 @@ class Difference:
     found_id: int | None
     gap: float | None
     """Between the model's two largest logits for that position; None: they could not be worked out again."""
+    differing: int
+    """Places of the two outputs where the tokens are not the same."""
+    length: int
+    """Of the longer one."""
+
+
+def differing_tokens(found: Sequence[int], expected: Sequence[int]) -> int:
+    """Places where the two are not the same, up to the end of the longer one."""
+    return sum(left != right for left, right in zip_longest(found, expected))
 
 
 def first_difference(found: Sequence[int], expected: Sequence[int]) -> int | None:
@@ -47,7 +56,10 @@ def explain(
         first, second = session.runner.step(text[-1], (), ())[0].topk(2).values.tolist()
         gap = first - second
     found_id, expected_id = (ids[position] if position < len(ids) else None for ids in (found, expected))
-    return Difference(position, told(session, expected_id), told(session, found_id), expected_id, found_id, gap)
+    return Difference(
+        position, told(session, expected_id), told(session, found_id), expected_id, found_id, gap,
+        differing_tokens(found, expected), max(len(found), len(expected)),
+    )  # fmt: skip
 
 
 def told(session: Session, token: int | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lookahead_cli.bench.contest import Run
 from lookahead_cli.bench.contestants import Contestant
-from lookahead_cli.bench.difference import Difference, explain, first_difference
+from lookahead_cli.bench.difference import Difference, differing_tokens, explain, first_difference
 from lookahead_cli.bench.prompts import BenchPrompt
 from lookahead_cli.session import Generation, Session
 
@@ -65,6 +65,10 @@ class Deviation:
     place: str
     """Where the prompt stands: file and line."""
     difference: Difference
+    differing: int
+    """Places of all outputs together where the tokens are not the same."""
+    length: int
+    """Tokens of all outputs, of the longer one each time."""
 
 
 def first_deviations(
@@ -78,9 +82,12 @@ def first_deviations(
         differing = next((run for run in own if run.differs_at is not None), None)
         if differing is None or differing.differs_at is None:
             continue
+        pairs = [(run.token_ids, by_key[contestant.held_against.name, run.round, run.prompt].token_ids) for run in own]
         expected = by_key[contestant.held_against.name, differing.round, differing.prompt]
         prompt = prompts[differing.prompt]
         ids, _ = session.prepare(prompt.text)
         difference = explain(session, ids, differing.token_ids, expected.token_ids, differing.differs_at)
-        found.append(Deviation(contestant, prompt.place, difference))
+        count = sum(differing_tokens(mine, its) for mine, its in pairs)
+        length = sum(max(len(mine), len(its)) for mine, its in pairs)
+        found.append(Deviation(contestant, prompt.place, difference, count, length))
     return found

@@ -219,7 +219,7 @@ def show_many(
     from lookahead_cli.render.bench_table import category_table, overall_table
     from lookahead_cli.render.compare_object import contest_object
     from lookahead_cli.render.terminal import print_tables
-    from lookahead_cli.render.verdict import different, identical
+    from lookahead_cli.render.verdict import different_somewhere, identical
 
     standing = standings(runs)
     if as_json:
@@ -231,7 +231,7 @@ def show_many(
     if len(standing[entered[0].name].categories) > 1:
         tables.append(category_table(entered, standing))
     tables += identical(same)
-    tables += [different(each.contestant, each.difference, each.place) for each in deviations]
+    tables += [different_somewhere(deviation) for deviation in deviations]
     print_tables(tables, settings.display.color)
 
 

@@ -53,5 +53,6 @@ def contest_object(
         entry["reference"] = contestant.held_against.name
         entry["may_differ"] = contestant.exempt or None
         entry["difference"] = deviation and {"prompt": deviation.place, **asdict(deviation.difference)}
+        entry["differing_tokens"] = deviation.differing if deviation else 0
     broken = any(not deviation.contestant.exempt for deviation in deviations)
     return {"identical": not broken, "strategies": entries}

@@ -19,7 +19,7 @@ from lookahead_cli.text.visible import visible
 if TYPE_CHECKING:
     from lookahead_cli.bench.contestants import Contestant
     from lookahead_cli.bench.difference import Difference
-    from lookahead_cli.bench.outcome import Outcome
+    from lookahead_cli.bench.outcome import Deviation, Outcome
 
 WIDE = 84
 """Columns from which the table has all it can say."""
@@ -88,15 +88,22 @@ def identical(contestants: Sequence[Contestant]) -> list[Text]:
     ]
 
 
-def different(contestant: Contestant, difference: Difference, place: str = "") -> Text:
-    """What is where, how near a tie the model was there, and whether it may be so."""
+def different_somewhere(deviation: Deviation) -> Text:
+    """The same for many prompts: the first one, and how many tokens of all."""
+    count = f"; {deviation.differing} of {deviation.length} tokens of all prompts are others"
+    return different(deviation.contestant, deviation.difference, deviation.place, count)
+
+
+def different(contestant: Contestant, difference: Difference, place: str = "", count: str = "") -> Text:
+    """What is where, how near a tie the model was there, how many tokens are others, and whether it may be so."""
     reference = measure(contestant)
+    count = count or f"; {difference.differing} of {difference.length} tokens are others"
     where = f" for {visible(place)}" if place else ""
     gap = difference.gap
     tie = "" if gap is None else f"; the model's two best logits there are {gap:.3g} apart"
     text = (
         f": {visible(contestant.name)} parts from {reference} at {ordinal(difference)} of the output{where}: "
-        f"{quoted(difference.found)} where {reference} has {quoted(difference.expected)}{tie}"
+        f"{quoted(difference.found)} where {reference} has {quoted(difference.expected)}{tie}{count}"
     )
     if contestant.exempt:
         return Text.assemble(("different", "bold"), text, f", as it may: it {contestant.exempt}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,9 @@ def test_blocks_are_exact_with_enough_rounds_and_lossy_without(lookahead: Lookah
     assert single["token_ids"] == converged["token_ids"] == greedy["token_ids"]
     assert lossy["token_ids"] != greedy["token_ids"]
     assert lossy["difference"]["position"] > 0, "the first token of a block is always the model's own"
+    pairs = list(zip_longest(lossy["token_ids"], greedy["token_ids"]))
+    assert lossy["difference"]["differing"] == sum(left != right for left, right in pairs)
+    assert lossy["difference"]["length"] == len(pairs)
     assert "unverified" in lossy["may_differ"]
     assert lossy["stats"]["tokens_per_step"] > 4
     assert lossy["stats"]["acceptance_rate"] is None
@@ -102,6 +106,7 @@ def test_blocks_are_exact_with_enough_rounds_and_lossy_without(lookahead: Lookah
     table = lookahead(*asked, "-p", "hello world", *contest)
     assert table.code == 0
     assert "as it may: it takes guesses unverified" in table.text
+    assert f"{lossy['difference']['differing']} of {len(pairs)} tokens are others" in table.text
 
 
 def test_a_reference_is_somebody_who_can_be_relied_on(lookahead: Lookahead, asked: list[str]) -> None:
@@ -164,10 +169,12 @@ def test_a_broken_strategy_is_found_out_on_many_prompts(lookahead: Lookahead, as
     assert result["identical"] is False
     assert broken["same_tokens"] == 0
     assert broken["difference"]["prompt"] == "prompts.txt, line 1"
+    assert broken["differing_tokens"] > broken["difference"]["differing"] > 0 == ours["differing_tokens"]
     assert ours["same_tokens"] == 2
     table = lookahead(*asked, *contest)
     assert table.code == 1
     assert "for prompts.txt, line 1" in table.text
+    assert f"{broken['differing_tokens']} of 80 tokens of all prompts are others" in table.text
     assert "identical: lookahead gave exactly the tokens of greedy" in table.text
 
 
