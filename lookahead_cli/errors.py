@@ -39,3 +39,5 @@ class Interrupted(LookaheadError):
 
 FAILURES = (LookaheadError, MemoryError, RuntimeError)
 """What can go wrong while a model runs: torch knows only RuntimeError. Of what came before it nothing must be lost."""
+ENDINGS = (KeyboardInterrupt, *FAILURES)
+"""What may end a measurement early, with what has been measured still to be shown."""

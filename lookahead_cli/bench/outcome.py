@@ -33,8 +33,7 @@ class Outcome:
     @property
     def speed(self) -> float:
         """Tokens per second over those of the reference; 0 where there are none."""
-        slower = self.reference.statistics.tokens_per_second
-        return self.generation.statistics.tokens_per_second / slower if slower else 0.0
+        return self.generation.statistics.speed_over(self.reference.statistics)
 
     @property
     def steps_saved(self) -> int:
@@ -69,6 +68,11 @@ class Deviation:
     """Places of all outputs together where the tokens are not the same."""
     length: int
     """Tokens of all outputs, of the longer one each time."""
+
+    @property
+    def is_broken_promise(self) -> bool:
+        """Whether these tokens should have been the reference's."""
+        return not self.contestant.exempt
 
 
 def first_deviations(

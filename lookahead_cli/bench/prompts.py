@@ -25,9 +25,11 @@ class BenchPrompt:
     """File and line."""
 
 
-def read_bench_prompts(file: Path) -> list[BenchPrompt]:
-    """The prompts in `file`. A name that ends in .jsonl: an object a line, with `prompt` or `turns` (as in Spec-Bench,
-    the first one counts) and perhaps `category`. Any other: a prompt a line; empty lines are left out.
+def read_bench_prompts(file: Path, limit: int | None = None) -> list[BenchPrompt]:
+    """The prompts in `file`, at most `limit` of them (see `spread`).
+
+    A name that ends in .jsonl: an object a line, with `prompt` or `turns` (as in Spec-Bench, the first one counts) and
+    perhaps `category`. Any other: a prompt a line; empty lines are left out.
 
     Raises:
         PromptError: the file cannot be read, or holds no prompt, or a line of it none.
@@ -41,9 +43,12 @@ def read_bench_prompts(file: Path) -> list[BenchPrompt]:
     numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     if not numbered:
         raise PromptError(f"{file} holds no prompts: put one on each line")
-    if file.suffix.lower() != ".jsonl":
-        return [BenchPrompt(line, NO_CATEGORY, f"{file}, line {number}") for number, line in numbered]
-    return [_record(line, f"{file}, line {number}") for number, line in numbered]
+    placed = [(line, f"{file}, line {number}") for number, line in numbered]
+    if file.suffix.lower() == ".jsonl":
+        prompts = [_record(line, place) for line, place in placed]
+    else:
+        prompts = [BenchPrompt(line, NO_CATEGORY, place) for line, place in placed]
+    return prompts if limit is None else spread(prompts, limit)
 
 
 def _record(line: str, place: str) -> BenchPrompt:

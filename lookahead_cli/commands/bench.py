@@ -105,15 +105,14 @@ def bench(
 
     from lookahead_cli.bench.entries import default_entries
     from lookahead_cli.bench.outputs import Outputs
-    from lookahead_cli.bench.prompts import DEFAULT_PROMPTS, read_bench_prompts, spread
+    from lookahead_cli.bench.prompts import DEFAULT_PROMPTS, read_bench_prompts
     from lookahead_cli.commands.bench_contest import Contest, hold_contest
     from lookahead_cli.profile import draw_seed
 
     # Drawn here, so that it is in the file and an interrupted contest can go on with it.
     drawn = {"seed": draw_seed(settings.decoding)}
     settings = settings.model_copy(update={"decoding": settings.decoding.model_copy(update=drawn)})
-    chosen = read_bench_prompts(prompts or DEFAULT_PROMPTS)
-    chosen = chosen if limit is None else spread(chosen, limit)
+    chosen = read_bench_prompts(prompts or DEFAULT_PROMPTS, limit)
     entries = crossed_entries(contestants or default_entries(settings), lists, settings)
     outputs = Outputs(output, csv, plot, resume)
     outputs.check()

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lookahead_cli.commands.interrupts import interrupts_kept
-from lookahead_cli.commands.notes import once_each, tell
+from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
-from lookahead_cli.errors import FAILURES, Interrupted
+from lookahead_cli.errors import ENDINGS, Interrupted
 from lookahead_cli.render.progress import ProgressStatus
 from lookahead_cli.render.terminal import console, print_tables
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 REPEATS_FOR_PLOT = 5
 """Of each step time: a curve forgives more than a table."""
-ENDINGS = (KeyboardInterrupt, *FAILURES)
-"""What may end a contest early: Ctrl-C, and what can go wrong with a prompt or the machine."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def hold_contest(contest: Contest) -> int:
     if found:
         afresh = "; after them everybody started with what a new process knows" if found < contest.size else ""
         tell(notes, f"{found} of {contest.size} prompts were there already{afresh}")
-    tell(notes, *once_each(notice for each in entered for notice in each.entrant.notices))
+    tell(notes, *(notice for each in entered for notice in each.entrant.notices))
     count = len(runs) // len(entered)
     if ended is not None and 0 < count < contest.size:
         advice = "" if records is None else "; --resume goes on from here"

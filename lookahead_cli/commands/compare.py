@@ -13,9 +13,9 @@ import typer
 from lookahead_cli.commands import options
 from lookahead_cli.commands.generate import read_prompt
 from lookahead_cli.commands.interrupts import interrupts_kept
-from lookahead_cli.commands.notes import once_each, tell
+from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
-from lookahead_cli.errors import FAILURES, Interrupted, PromptError
+from lookahead_cli.errors import ENDINGS, FAILURES, Interrupted, PromptError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -78,13 +78,12 @@ def compare(
     """
     settings = options.resolve_options(context.params).settings
     from lookahead_cli.bench.entries import default_entries, read_entries
-    from lookahead_cli.bench.prompts import BenchPrompt, read_bench_prompts, spread
+    from lookahead_cli.bench.prompts import BenchPrompt, read_bench_prompts
 
     if prompts is not None:
         if prompt is not None or prompt_file is not None:
             raise PromptError("--prompts brings its own prompts: leave --prompt and --prompt-file out")
-        chosen = read_bench_prompts(prompts)
-        chosen = chosen if limit is None else spread(chosen, limit)
+        chosen = read_bench_prompts(prompts, limit)
     else:
         if limit is not None:
             raise PromptError("--limit counts the prompts of a file: give one with --prompts")
@@ -94,7 +93,9 @@ def compare(
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console, marking_console
 
-    notes = console("stderr", settings.display.color)
+    notes, output = console("stderr", settings.display.color), marking_console(settings.display.color)
+    # Somebody sees it going on: then all decode by turns, else one after the other.
+    watched = prompts is None and output.is_terminal and not (output.is_dumb_terminal or as_json)
     with ProgressStatus(notes) as progress, interrupts_kept():
         progress("loading torch")
         from lookahead_cli.bench.contest import warm_up
@@ -102,23 +103,19 @@ def compare(
         from lookahead_cli.session import open_session
 
         session = open_session(settings, progress)
-        watched = prompts is None and is_watched(marking_console(settings.display.color), as_json)
         entered = enter(session, entries, apart=watched, progress=progress)
         progress("warming up")
         warm_up(entered, chosen[0])
-    tell(notes, *once_each(notice for each in entered for notice in each.entrant.notices))
+    tell(notes, *(notice for each in entered for notice in each.entrant.notices))
     if prompts is None:
-        return compare_one(session, entered, chosen[0].text, settings, as_json)
+        return compare_one(session, entered, chosen[0].text, settings, as_json, watched)
     return compare_many(session, entered, chosen, settings, as_json)
 
 
-def is_watched(output: Console, as_json: bool) -> bool:
-    """Whether somebody sees it going on: then all decode by turns, else one after the other."""
-    return output.is_terminal and not (output.is_dumb_terminal or as_json)
-
-
-def compare_one(session: Session, entered: Sequence[Contestant], prompt: str, settings: Settings, as_json: bool) -> int:
-    """A race on one prompt, watched on a terminal."""
+def compare_one(
+    session: Session, entered: Sequence[Contestant], prompt: str, settings: Settings, as_json: bool, watched: bool
+) -> int:
+    """A race on one prompt, shown on the terminal if it is `watched`."""
     from lookahead_cli.bench.outcome import outcomes
     from lookahead_cli.bench.race import one_after_the_other, race
     from lookahead_cli.render.race import Racer, picture
@@ -129,7 +126,7 @@ def compare_one(session: Session, entered: Sequence[Contestant], prompt: str, se
     generations = [racer.generation for racer in racers]
     ended: BaseException | None = None
     try:
-        if is_watched(output, as_json):
+        if watched:
             from lookahead_cli.render.live_region import LiveRegion
 
             with LiveRegion(output) as region:
@@ -138,7 +135,7 @@ def compare_one(session: Session, entered: Sequence[Contestant], prompt: str, se
         else:
             for _ in one_after_the_other(generations):
                 pass
-    except (KeyboardInterrupt, *FAILURES) as error:
+    except ENDINGS as error:
         ended = error
     found = outcomes(session, entered, generations)
     if isinstance(ended, KeyboardInterrupt):
@@ -195,7 +192,7 @@ def compare_many(
             for of_prompt in compete(entered, chosen):
                 runs += of_prompt
                 advance()
-    except (KeyboardInterrupt, *FAILURES) as error:
+    except ENDINGS as error:
         ended = error
     done = len(runs) // len(entered)
     if ended is not None and done:
@@ -204,7 +201,7 @@ def compare_many(
     if runs:
         with writing_output():
             show_many(entered, runs, deviations, settings, as_json)
-    return exit_code(ended, any(not deviation.contestant.exempt for deviation in deviations))
+    return exit_code(ended, any(deviation.is_broken_promise for deviation in deviations))
 
 
 def show_many(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,7 @@ if TYPE_CHECKING:
 
 
 def tell(notes: Console, *sentences: str) -> None:
-    """A line for each; results must not be lost because nobody can read the notes."""
+    """A line for each, none of them twice; results must not be lost because nobody can read the notes."""
     with suppress(OSError):
-        for sentence in sentences:
+        for sentence in dict.fromkeys(sentences):
             notes.print(f"note: {sentence}", style="yellow")
-
-
-def once_each(sentences: Iterable[str]) -> list[str]:
-    """Without those that were there before."""
-    return list(dict.fromkeys(sentences))

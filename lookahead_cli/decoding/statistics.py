@@ -122,6 +122,10 @@ class Statistics:
         """Decoding speed, prefill excluded."""
         return self.tokens / self.decode_seconds if self.decode_seconds else 0.0
 
+    def speed_over(self, reference: Statistics) -> float:
+        """How many times as fast as `reference` decoding was; 0 where either has no speed."""
+        return self.tokens_per_second / reference.tokens_per_second if reference.tokens_per_second else 0.0
+
     @property
     def prefill_tokens_per_second(self) -> float:
         return self.prefill_tokens / self.prefill_seconds if self.prefill_seconds else 0.0

@@ -17,7 +17,7 @@ def refuse_unfit(draft: LoadedModel, target: LoadedModel) -> None:
             f"the draft model {draft.folder} cannot take back guesses that were wrong "
             f"({draft.runner.rewind_obstacle}); choose one without such layers"
         )
-    difference = first_difference(vocabulary(target), vocabulary(draft))
+    difference = vocabulary_difference(vocabulary(target), vocabulary(draft))
     if difference is not None:
         raise ModelError(
             f"the draft model {draft.folder} has another tokenizer than {target.folder} ({difference}), and guesses "
@@ -30,7 +30,7 @@ def vocabulary(model: LoadedModel) -> dict[str, int]:
     return model.tokenizer.backend_tokenizer.get_vocab(with_added_tokens=True)
 
 
-def first_difference(target: dict[str, int], draft: dict[str, int]) -> str | None:
+def vocabulary_difference(target: dict[str, int], draft: dict[str, int]) -> str | None:
     """What differs between two vocabularies, in words; None if nothing does."""
     differing = [token for token in target.keys() | draft.keys() if target.get(token) != draft.get(token)]
     if not differing:

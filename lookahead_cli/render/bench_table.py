@@ -58,7 +58,7 @@ def overall_table(
             f"{tally.statistics.drafted_per_step:.1f}",
             percentage(tally.statistics.acceptance_rate),
             f"{tally.statistics.tokens_per_second:.1f}",
-            f"{speed_ratio(tally, reference):.2f}x",
+            f"{tally.statistics.speed_over(reference.statistics):.2f}x",
             *([overhead] if spreads is None else told_spread(contestant, spreads)),
             f"{tally.same}/{tally.runs}",
         )
@@ -132,7 +132,7 @@ def category_table(
                 visible(category) if contestant is contestants[0] else "",
                 visible(contestant.name),
                 f"{tally.statistics.tokens_per_step:.2f}",
-                f"{speed_ratio(tally, reference):.2f}x",
+                f"{tally.statistics.speed_over(reference.statistics):.2f}x",
                 *(() if spreads is None else told_spread(contestant, spreads, category)),
                 end_section=contestant is contestants[-1] and len(contestants) > 1,
             )
@@ -181,7 +181,7 @@ def numbers(tally: Tally, reference: Tally, spread: Quartiles | None) -> dict[st
         "draft_seconds": tally.statistics.draft_seconds,
         "select_seconds": tally.statistics.select_seconds,
         "tokens_per_second": tally.statistics.tokens_per_second,
-        "speed": speed_ratio(tally, reference),
+        "speed": tally.statistics.speed_over(reference.statistics),
         "speed_spread": None if spread is None else asdict(spread),
         "where_time_goes": None if split is None else asdict(split),
         "overhead": tally.statistics.overhead,
@@ -192,9 +192,3 @@ def numbers(tally: Tally, reference: Tally, spread: Quartiles | None) -> dict[st
 def statistics_of(contestant: Contestant, standings: Mapping[str, Standing]) -> tuple[Statistics, Statistics]:
     """A contestant's own, and those of its reference."""
     return standings[contestant.name].overall.statistics, standings[contestant.held_against.name].overall.statistics
-
-
-def speed_ratio(tally: Tally, reference: Tally) -> float:
-    """Tokens per second over those of the reference."""
-    slower = reference.statistics.tokens_per_second
-    return tally.statistics.tokens_per_second / slower if slower else 0.0

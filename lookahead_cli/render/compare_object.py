@@ -50,9 +50,8 @@ def contest_object(
     by_name = {deviation.contestant.name: deviation for deviation in deviations}
     for contestant, entry in zip(contestants, entries, strict=True):
         deviation = by_name.get(contestant.name)
-        entry["reference"] = contestant.held_against.name
         entry["may_differ"] = contestant.exempt or None
         entry["difference"] = deviation and {"prompt": deviation.place, **asdict(deviation.difference)}
         entry["differing_tokens"] = deviation.differing if deviation else 0
-    broken = any(not deviation.contestant.exempt for deviation in deviations)
+    broken = any(deviation.is_broken_promise for deviation in deviations)
     return {"identical": not broken, "strategies": entries}
