@@ -11,6 +11,7 @@ import transformers
 
 from lookahead_cli.models.folder import read_json
 from lookahead_cli.models.lean.architecture import Architecture, read_architecture
+from lookahead_cli.models.lean.forward import LeanForward
 from lookahead_cli.models.lean.runner import LeanRunner
 from lookahead_cli.models.lean.weights import read_weights
 from tests.tiny_architectures import SHORT_WINDOW, VOCAB, sizes, tiny_model
@@ -65,7 +66,7 @@ def lean_runner(folder: Path, dtype: torch.dtype = torch.float32) -> LeanRunner:
     """A runner of the model in `folder`."""
     architecture = architecture_of(folder)
     files = sorted(folder.glob("*.safetensors"))
-    return LeanRunner(architecture, read_weights(files, architecture, dtype, CPU), dtype, CPU)
+    return LeanRunner(LeanForward(architecture, read_weights(files, architecture, dtype, CPU), dtype, CPU))
 
 
 def made_runner(folder: Path, config: Any, dtype: torch.dtype = torch.float32, seed: int = 0) -> LeanRunner:

@@ -119,6 +119,7 @@ def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Arch
 
     from lookahead_cli.models.devices import choose_device, half_precision, name_of, named_dtype, require_memory
     from lookahead_cli.models.lean.exactness import dependent_rows
+    from lookahead_cli.models.lean.forward import LeanForward
     from lookahead_cli.models.lean.fourbit import FourBitWeights, can_run
     from lookahead_cli.models.lean.runner import LeanRunner
     from lookahead_cli.models.lean.weights import read_weights
@@ -136,7 +137,8 @@ def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Arch
             reason = dependent_rows(architecture, dtype, device)
         require_memory(architecture.parameters * dtype.itemsize, device, f"{folder} in {name_of(dtype)}")
         few = FourBitWeights(wish.keep_in) if wish.weights == "auto" and can_run(dtype, device) else None
-        runner = LeanRunner(architecture, read_weights(weights, architecture, dtype, device, few), dtype, device)
+        packed = read_weights(weights, architecture, dtype, device, few)
+        runner = LeanRunner(LeanForward(architecture, packed, dtype, device))
     config = read_json(folder / "config.json")
     own = folder / "generation_config.json"
     generation = read_json(own) if own.is_file() else config

@@ -17,7 +17,9 @@ from lookahead_cli.models.devices import name_of
 from lookahead_cli.models.index import add_to_index, read_index
 from lookahead_cli.models.lean import fourbit
 from lookahead_cli.models.lean.architecture import Architecture
-from lookahead_cli.models.lean.runner import FEWEST_ROWS, PREFILL_CHUNK, pages_for
+from lookahead_cli.models.lean.attention import pages_for
+from lookahead_cli.models.lean.forward import FEWEST_ROWS
+from lookahead_cli.models.lean.runner import PREFILL_CHUNK
 from lookahead_cli.models.lean.slots import Pages, Placement, place
 from lookahead_cli.models.lean.weights import packer
 

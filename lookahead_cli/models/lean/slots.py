@@ -112,6 +112,15 @@ class Placement:
             column += 1
         return Seat(column, copies_parent=odd) if place + ALIGNMENT * column < self.pages.slots else None
 
+    def moves(self, path: Sequence[int]) -> list[tuple[int, int]]:
+        """Slots (old, new) of the nodes of `path` that have to move so that the path lies as committed tokens do."""
+        committed = [self.pages.slot_of(self.positions[0] + depth) for depth in range(1, len(path) + 1)]
+        return [
+            (self.slots[1 + node], slot)
+            for node, slot in zip(path, committed, strict=True)
+            if self.slots[1 + node] != slot
+        ]
+
     @property
     def is_chain(self) -> bool:
         """Whether every row lies where it would if it were committed."""

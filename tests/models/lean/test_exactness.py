@@ -16,8 +16,10 @@ from torch.nn import functional
 from lookahead_cli.models.lean import exactness
 from lookahead_cli.models.lean import runner as running
 from lookahead_cli.models.lean.architecture import read_architecture
+from lookahead_cli.models.lean.attention import mix
 from lookahead_cli.models.lean.exactness import dependent_rows, find_dependent_rows
-from lookahead_cli.models.lean.runner import FEWEST_ROWS, LeanRunner, mix
+from lookahead_cli.models.lean.forward import FEWEST_ROWS
+from lookahead_cli.models.lean.runner import LeanRunner
 from lookahead_cli.models.lean.slots import LONG_PAGES, SHORT_PAGES
 from lookahead_cli.models.lean.weights import _plain
 from lookahead_cli.models.loading import Wish, load

@@ -1,0 +1,74 @@
+"""What decoding needs of a model to go on with many sequences in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from lookahead_cli.models.seats import Seats
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The next part of a sequence's prompt, to be read."""
+
+    sequence: int
+    tokens: Sequence[int]
+    wants_rows: bool
+    """Whether the logits after each of these tokens are of use."""
+
+
+@dataclass(frozen=True)
+class BatchStep:
+    """A sequence's pending token and a tree of guesses after it, as in `Runner.step`."""
+
+    sequence: int
+    pending: int
+    tokens: Sequence[int]
+    parents: Sequence[int]
+
+
+@dataclass(frozen=True)
+class BatchLogits:
+    """Logits of a pass, float32; in the order of what was asked."""
+
+    chunks: list[Tensor | None]
+    """(len(tokens), vocab) for chunks that wanted rows."""
+    steps: list[Tensor]
+    """(1 + len(tokens), vocab) each."""
+
+
+class BatchRunner(Protocol):
+    """A model with a KV cache for each of many sequences, which are told by numbers of the caller's."""
+
+    vocab: int
+    """Number of token ids the model takes."""
+
+    def bytes_for(self, tokens: int) -> int:
+        """Memory that the cache of a sequence takes up that grows to so many tokens."""
+
+    def enter(self, sequence: int) -> None:
+        """Begin a sequence; its cache is empty."""
+
+    def leave(self, sequence: int) -> None:
+        """End a sequence and free its cache."""
+
+    def branching(self, sequence: int, nodes: int) -> bool:
+        """Whether its next step takes a tree of up to `nodes` guesses that branches. A chain can always be taken."""
+
+    def seats(self, sequence: int) -> Seats:
+        """Room for the nodes of its next step's tree, if that branches."""
+
+    def run(self, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> BatchLogits:
+        """One pass over all of it. A sequence has one chunk or one step in a pass, and no chunk after a step.
+
+        Raises:
+            ResourceError: the memory did not suffice.
+        """
+
+    def commit(self, paths: Mapping[int, Sequence[int]]) -> None:
+        """For every sequence that made a step in the latest pass: keep the pending token and the nodes of its path, in
+        order, and nothing else of it."""

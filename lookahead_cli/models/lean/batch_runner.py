@@ -1,0 +1,208 @@
+"""Many sequences in one pass of the lean runner's model: linear layers over all rows together, attention by racks.
+
+Rows keep the bits they have alone. Linear layers do not care for the rows beside (see `runner.py`); a batched product
+computes each of its matrices by itself; and every sequence lies in its cache exactly as it would in the runner's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lookahead_cli.models.batch_runner import BatchLogits, BatchStep, Chunk
+from lookahead_cli.models.lean.attention import attend, build_mask, pages_for
+from lookahead_cli.models.lean.forward import FEWEST_ROWS, LeanForward
+from lookahead_cli.models.lean.memory import memory_told
+from lookahead_cli.models.lean.racks import Cache, Rack
+from lookahead_cli.models.lean.slots import Placement, place
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of a pass that attend together: sequences of one rack, or one sequence alone."""
+
+    rack: Rack
+    seats: slice
+    """Which of the rack."""
+    gather: Tensor
+    """(sequences * rows,): for each row of the product a row of the pass; the first one where a sequence has fewer."""
+    scatter: Tensor
+    """(n,): rows of the product that are wanted."""
+    rows: Tensor
+    """(n,): where they belong in the pass."""
+    masks: dict[int | None, Tensor]
+    """By window."""
+    stored: Tensor
+    """(m,): rows of the pass whose keys and values are stored."""
+    places: Tensor
+    """(m * 2 * groups,): where, see `Rack.flat_places`."""
+
+
+class LeanBatchRunner:
+    """Keeps a cache for each sequence."""
+
+    def __init__(self, forward: LeanForward) -> None:
+        self.forward = forward
+        self.vocab = forward.architecture.vocab
+        self.pages = pages_for(forward.dtype)
+        self.racks: dict[int, Rack] = {}
+        """By the number of pages of their seats: powers of two."""
+        self.caches: dict[int, Cache] = {}
+
+    def bytes_for(self, tokens: int) -> int:
+        shape = self.forward.architecture
+        slots = rack_pages(self.pages.slots_for(tokens) // self.pages.slots) * self.pages.slots
+        return 2 * shape.layers * shape.key_value_heads * shape.head_width * slots * self.forward.dtype.itemsize
+
+    def enter(self, sequence: int) -> None:
+        self.caches[sequence] = Cache(self.pages)
+
+    @torch.inference_mode()
+    def leave(self, sequence: int) -> None:
+        cache = self.caches.pop(sequence)
+        if cache.rack is not None:
+            cache.rack.stand_up(cache)
+
+    def branching(self, sequence: int, nodes: int) -> bool:
+        return True
+
+    def seats(self, sequence: int) -> Placement:
+        return Placement(self.pages, self.caches[sequence].length)
+
+    @torch.inference_mode()
+    def run(self, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> BatchLogits:
+        parts = [(chunk.sequence, list(chunk.tokens), range(-1, len(chunk.tokens) - 2)) for chunk in chunks]
+        parts += [(step.sequence, [step.pending, *step.tokens], step.parents) for step in steps]  # type: ignore[misc]
+        with memory_told(self.forward.device, f"a pass over {len(chunks) + len(steps)} sequences failed"):
+            for sequence, _, parents in parts:
+                cache = self.caches[sequence]
+                cache.placement = place(self.pages, cache.length, parents)
+                self._make_room(cache)
+            tokens = [token for _, its_tokens, _ in parts for token in its_tokens]
+            positions = [place for sequence, _, _ in parts for place in self.caches[sequence].placement.positions]
+            firsts, first = {}, 0
+            for sequence, its_tokens, _ in parts:
+                firsts[sequence] = first
+                first += len(its_tokens)
+            groups = self._by_rack({self.caches[step.sequence]: firsts[step.sequence] for step in steps})
+            groups += [self._group([self.caches[chunk.sequence]], [firsts[chunk.sequence]]) for chunk in chunks]
+            hidden = self.forward.run(tokens, positions, self._over_caches(groups))
+            for chunk in chunks:
+                self.caches[chunk.sequence].length += len(chunk.tokens)
+            return self._logits(hidden, chunks, steps)
+
+    @torch.inference_mode()
+    def commit(self, paths: Mapping[int, Sequence[int]]) -> None:
+        moves: dict[Rack, list[tuple[int, int, int]]] = {}
+        for sequence, path in paths.items():
+            cache = self.caches[sequence]
+            assert cache.rack is not None, "a step has given it a seat"
+            cache.length += 1 + len(path)
+            for old, new in cache.placement.moves(path):
+                moves.setdefault(cache.rack, []).append((cache.seat, old, new))
+        for rack, its_moves in moves.items():
+            rack.move(its_moves)
+
+    def _make_room(self, cache: Cache) -> None:
+        """A seat with room for the step it is about to make."""
+        needed = self.pages.slots_for(max(cache.placement.positions) + 1)
+        if cache.rack is None or cache.rack.slots < needed:
+            count = rack_pages(needed // self.pages.slots)
+            if count not in self.racks:
+                forward = self.forward
+                self.racks[count] = Rack(forward.architecture, self.pages, count, forward.dtype, forward.device)
+            self.racks[count].sit(cache)
+
+    def _by_rack(self, firsts: dict[Cache, int]) -> list[Group]:
+        """A group for each rack where somebody steps. Those who read a prompt sit there too, and are left out."""
+        groups = []
+        for rack in self.racks.values():
+            stepping = [cache for cache in rack.sitting if cache in firsts]
+            for seat, cache in enumerate(stepping):
+                rack.swap(seat, cache.seat)
+            if stepping:
+                seated = rack.sitting[: len(stepping)]
+                groups.append(self._group(seated, [firsts[cache] for cache in seated]))
+        return groups
+
+    def _group(self, caches: Sequence[Cache], firsts: Sequence[int]) -> Group:
+        """What caches beside each other in a rack need to attend, given the first row of each in the pass."""
+        shape, device = self.forward.architecture, self.forward.device
+        rack = caches[0].rack
+        assert rack is not None, "it has been given a seat"
+        placements = [cache.placement for cache in caches]
+        counts = [len(placement.positions) for placement in placements]
+        rows = max(*counts, FEWEST_ROWS[self.forward.dtype])
+        gather = [
+            first + (row if row < count else 0)
+            for first, count in zip(firsts, counts, strict=True)
+            for row in range(rows)
+        ]
+        wanted = [number * rows + row for number, count in enumerate(counts) for row in range(count)]
+        owners = [first + row for first, count in zip(firsts, counts, strict=True) for row in range(count)]
+        entries = [
+            (first + row, cache.seat, slot)
+            for first, cache in zip(firsts, caches, strict=True)
+            for row, slot in cache.placement.entries
+        ]
+        stored, seats, slots = zip(*entries, strict=True)
+        sharing = shape.heads // shape.key_value_heads
+        masks = {
+            window: build_mask(self.pages, placements, rows, rack.slots, window, sharing, self.forward.dtype, device)
+            for window in set(shape.windows)
+        }
+        return Group(
+            rack=rack,
+            seats=slice(caches[0].seat, caches[0].seat + len(caches)),
+            gather=torch.tensor(gather, device=device),
+            scatter=torch.tensor(wanted, device=device),
+            rows=torch.tensor(owners, device=device),
+            masks=masks,
+            stored=torch.tensor(stored, device=device),
+            places=rack.flat_places(seats, slots, device),
+        )
+
+    def _over_caches(self, groups: Sequence[Group]) -> Callable[[int, Tensor], Tensor]:
+        shape = self.forward.architecture
+
+        def over_caches(layer: int, heads: Tensor) -> Tensor:
+            queries = heads[:, : shape.heads]
+            mixed = heads.new_zeros((len(heads), shape.heads * shape.head_width))
+            for group in groups:
+                rack = group.rack
+                cache = rack.layers[layer]
+                kept = heads[:, shape.heads :].index_select(0, group.stored)
+                cache.view(-1, shape.head_width).index_copy_(0, group.places, kept.flatten(0, 1))
+                keys, values = cache[:, group.seats]
+                mask = group.masks[shape.windows[layer]]
+                asked = queries.index_select(0, group.gather).view(len(mask), -1, shape.heads, shape.head_width)
+                found = attend(asked, keys.flatten(0, 1), values.flatten(0, 1), mask, rack.page_count)
+                mixed.index_copy_(0, group.rows, found.flatten(0, 1).index_select(0, group.scatter))
+            return mixed
+
+        return over_caches
+
+    def _logits(self, hidden: Tensor, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> BatchLogits:
+        """Only of rows that are wanted; as many as keep their bits."""
+        sizes = [(len(chunk.tokens), chunk.wants_rows) for chunk in chunks]
+        sizes += [(1 + len(step.tokens), True) for step in steps]
+        first = 0
+        wanted: list[int] = []
+        for size, asked in sizes:
+            wanted += range(first, first + size) if asked else ()
+            first += size
+        if not wanted:
+            return BatchLogits([None for _ in chunks], [])
+        padding = max(self.forward.fewest_rows - len(wanted), 0)
+        rows = torch.tensor([*wanted, *wanted[:1] * padding], device=hidden.device)
+        logits = self.forward.logits(hidden.index_select(0, rows))[: len(wanted)]
+        parts = iter(torch.split(logits, [size for size, asked in sizes if asked]))
+        return BatchLogits([next(parts) if chunk.wants_rows else None for chunk in chunks], list(parts))
+
+
+def rack_pages(pages: int) -> int:
+    """The size of rack in which so many pages have room: a power of two."""
+    return 1 << (pages - 1).bit_length()
