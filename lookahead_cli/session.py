@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from lookahead_cli.decoding.continuation import Continuation
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import Event, FinishReason, StepEvent
 from lookahead_cli.decoding.lookahead import Lookahead
@@ -109,7 +110,8 @@ class Session:
         """
         ids, ending = self.prepare(prompt)
         sampling = sampling_settings(self.settings.decoding)
-        events = decode(self.runner, self._strategy(sampling), TokenSelector(sampling), ids, ending)
+        text = Continuation(ids, self._strategy(sampling), TokenSelector(sampling), ending)
+        events = decode(self.runner, text)
         return Generation(ids, self._while_latest(events))
 
     def prepare(self, prompt: str) -> tuple[list[int], Ending]:

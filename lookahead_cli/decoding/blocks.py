@@ -14,9 +14,9 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
+from lookahead_cli.decoding.continuation import take_until_end
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import Event, FinishReason, PrefillEvent, StepEvent
-from lookahead_cli.decoding.loop import take_until_end
 from lookahead_cli.decoding.select import TokenSelector
 from lookahead_cli.decoding.window_init import FreshSlots, WindowInit
 from lookahead_cli.models.runner import Runner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -42,19 +42,22 @@ class StepTimes:
     before it, whatever their width; only proportions of the curve mean anything.
     """
 
-    def __init__(self, earlier: Mapping[str, float] | None = None) -> None:
-        """`earlier` is what `export` gave.
+    def __init__(self, earlier: Mapping[str, float] | None = None, widths: Sequence[int] = WIDTHS) -> None:
+        """`earlier` is what `export` gave. `widths` are kept; a width is what a curve is of, the number of nodes as a
+        rule.
 
         Raises:
             ArithmeticError, AttributeError, TypeError, ValueError: it is not.
         """
+        self.widths = widths
+        self.widest = widths[-1]
         self.measured: dict[int, deque[float]] = {}
         self.last_used: dict[int, int] = {}
         self.steps = 0
         self.pace = 1.0
         """How much longer than the curve says steps take at the moment."""
-        self.curve: list[float] = [1 + ASSUMED_COST * nodes for nodes in range(MOST_NODES + 1)]
-        """Seconds for 0 to MOST_NODES nodes; of no unit as long as nothing has been measured."""
+        self.curve: list[float] = [1 + ASSUMED_COST * nodes for nodes in range(self.widest + 1)]
+        """Seconds for 0 to `widest` nodes; of no unit as long as nothing has been measured."""
         for nodes, seconds in (earlier or {}).items():
             if not 0 < float(seconds) < math.inf:
                 raise ValueError(f"a step of {seconds} seconds")
@@ -67,10 +70,10 @@ class StepTimes:
 
     def add(self, nodes: int, seconds: float) -> None:
         """A step with `nodes` nodes took that long. Widths beyond the largest are not kept."""
-        if nodes > MOST_NODES:
+        if nodes > self.widest:
             return
         self.steps += 1
-        width = nearest_width(nodes)
+        width = nearest_width(nodes, self.widths)
         if width in self.measured:
             found = seconds / (self.pace * self.curve[nodes])
             self.pace *= min(max(found, 1 / LARGEST_CHANGE), LARGEST_CHANGE) ** PACE_SHARE
@@ -96,12 +99,12 @@ class StepTimes:
             rise = (later - seconds) / (following - width)
             curve += [seconds + rise * step for step in range(following - width)]
         width, seconds = known[-1]
-        return curve + [seconds + slope * (nodes - width) for nodes in range(width, MOST_NODES + 1)]
+        return curve + [seconds + slope * (nodes - width) for nodes in range(width, self.widest + 1)]
 
 
-def nearest_width(nodes: int) -> int:
-    """The width among WIDTHS that stands for `nodes`: the largest not above it."""
-    return WIDTHS[bisect_right(WIDTHS, nodes) - 1]
+def nearest_width(nodes: int, widths: Sequence[int] = WIDTHS) -> int:
+    """The width among `widths` that stands for `nodes`: the largest not above it."""
+    return widths[bisect_right(widths, nodes) - 1]
 
 
 class TrackRecord:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -74,6 +76,13 @@ class VerifiedStep:
     """Prompt and output, with the tokens this step emitted."""
     seconds: float
     """Wall time so far: drafting, forward pass, selecting and committing."""
+    known_likely: LikelyTokens | None = None
+    """What `likely_tokens` says about the logits, if somebody has worked that out already."""
+
+    @property
+    def likely(self) -> LikelyTokens:
+        """The likeliest tokens of every row."""
+        return likely_tokens(self.logits) if self.known_likely is None else self.known_likely
 
     @property
     def next_position(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lookahead_cli.decoding.draft import Draft, VerifiedStep
 from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.decoding.strategy import Room
 
 
@@ -21,4 +22,10 @@ class Greedy:
         return Draft()
 
     def observe(self, step: VerifiedStep) -> None:
+        pass
+
+    def beside(self, sampling: SamplingSettings) -> Greedy:
+        return self
+
+    def end(self) -> None:
         pass

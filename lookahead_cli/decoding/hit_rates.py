@@ -8,6 +8,7 @@ is a probability that can be set against the cost of a node.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -80,6 +81,12 @@ class HitRates:
         self.rates: list[dict[int, HitRate]] = [{} for _ in drafters]
         self.silent: dict[tuple[int, int], HitRate] = {}
         self.weights: dict[int, Weights] = {}
+
+    def beside(self, drafters: Sequence[Drafter]) -> HitRates:
+        """The same rates and weights for drafters of the same kinds: what either learns, both know."""
+        twin = copy.copy(self)
+        twin.drafters = drafters
+        return twin
 
     def assess(self, states: Sequence[Any]) -> Assessment | None:
         """Mix what the drafters say at a place, given their states there; None if none has anything to say."""

@@ -18,7 +18,7 @@ from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.decoding.strategy import Room
 from lookahead_cli.decoding.window_init import FreshSlots, WindowInit
-from lookahead_cli.decoding.window_size import WindowSize
+from lookahead_cli.decoding.window_size import FIRST_AUTO_K, WindowSize
 
 NAME = "jacobi"
 
@@ -44,6 +44,13 @@ class JacobiWindow:
         self.window: list[int] = []
         self.logits: Tensor | None = None
         self.generator = torch.Generator()
+
+    def beside(self, sampling: SamplingSettings) -> JacobiWindow:
+        size = WindowSize(FIRST_AUTO_K, adaptive=True) if self.size.adaptive else self.size
+        return JacobiWindow(size, self.init, self.refill, sampling, self.vocab)
+
+    def end(self) -> None:
+        pass
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
         self.window = []

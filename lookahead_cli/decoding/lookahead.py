@@ -10,9 +10,10 @@ from lookahead_cli.decoding.draft import ROOT, Draft, VerifiedStep
 from lookahead_cli.decoding.drafters import Drafter, Outcome
 from lookahead_cli.decoding.growth import Foresight, Grower
 from lookahead_cli.decoding.hit_rates import HitRates
-from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
+from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.noise_foresight import NoiseForesight
 from lookahead_cli.decoding.select import SamplingSettings
+from lookahead_cli.decoding.shared_growth import grow_while_it_pays
 from lookahead_cli.decoding.strategy import Room
 from lookahead_cli.decoding.window_branch import WindowBranch
 
@@ -38,6 +39,7 @@ class Lookahead:
     ) -> None:
         self.drafters = drafters
         self.rates = rates
+        self.vocab = vocab
         self.nodes = nodes
         """Most nodes of a draft; None: as many as pay."""
         self.window = window
@@ -49,6 +51,10 @@ class Lookahead:
         """Of the nodes of the latest draft that come from the grower; those of the window come after them."""
         self.has_run = False
 
+    def end(self) -> None:
+        for drafter in self.drafters:
+            drafter.end()
+
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
         self.grower = None
         for drafter in self.drafters:
@@ -56,57 +62,62 @@ class Lookahead:
         if self.window is not None:
             self.window.begin(prompt)
 
+    def beside(self, sampling: SamplingSettings) -> Lookahead:
+        drafters = [drafter.beside(sampling) for drafter in self.drafters]
+        window = None if self.window is None else self.window.beside(sampling)
+        rates = self.rates.beside(drafters)
+        return Lookahead(drafters, rates, self.times, sampling, self.vocab, nodes=self.nodes, window=window)
+
     def draft(self, committed: Sequence[int], room: Room) -> Draft:
+        grower = self.look_ahead(committed, room)
+        if grower is None:
+            return Draft()
+        if self.nodes is not None:
+            while grower.queue and len(grower.tree) < self.nodes:
+                grower.grow()
+            return self.cut(self.nodes, room)
+        if self.has_run and not self.times.knows_plain_steps:
+            return self.cut(0, room)
+        [nodes] = grow_while_it_pays([grower], [self.confidence], self.times.curve, width=0, tokens=1.0)
+        return self.cut(nodes, room)
+
+    def look_ahead(self, committed: Sequence[int], room: Room) -> Grower | None:
+        """A tree to be grown, and then to be `cut`; None if there is no room for a guess."""
         self.grower = None
         self.promises = []
         if self.window is not None:
             self.window.ends = []
         if room.depth < 1:
-            return Draft()
+            return None
         most = MOST_NODES if self.nodes is None else self.nodes
         extra = self.window.nodes if self.window is not None else 0
-        branching = room.branching(most + extra)
         if isinstance(self.foresight, NoiseForesight):
             self.foresight.position = len(committed)
-        grower = self.grower = Grower(
+        self.grower = Grower(
             self.drafters, self.rates, committed,
-            most_depth=room.depth, branching=branching, foresight=self.foresight, seats=room.seats(),
+            most_depth=room.depth, branching=room.branching(most + extra), foresight=self.foresight, seats=room.seats(),
         )  # fmt: skip
-        if self.nodes is None:
-            tree = grower.tree.first(self._grow_while_it_pays(grower), room.seats())
-        else:
-            tree = grower.tree
-            while grower.queue and len(tree) < self.nodes:
-                grower.grow()
+        return self.grower
+
+    def cut(self, nodes: int, room: Room) -> Draft:
+        """The draft: the first `nodes` of what has grown since `look_ahead`, and the window branch behind it."""
+        assert self.grower is not None, "a tree has been begun"
+        tree = self.grower.tree
+        if len(tree) > nodes:
+            tree = tree.first(nodes, room.seats())
         self.promises = list(tree.promise)
-        if self.window is not None and branching:
+        if self.window is not None and self.grower.branching:
             self.window.add_to(tree, room.depth)
         return tree.draft()
 
-    def _grow_while_it_pays(self, grower: Grower) -> int:
-        """Grow the tree beyond the best size and return that size: the one with most expected tokens per second."""
-        if self.has_run and not self.times.knows_plain_steps:
-            return 0
-        curve = self.times.curve
-        confidence = self.record.confidence
-        tokens = 1.0
-        best, best_rate = 0, tokens / curve[0]
-        while grower.queue and len(grower.tree) < MOST_NODES:
-            nodes = len(grower.tree)
-            # However many nodes are added, none of them promises more than the next.
-            gain = confidence * grower.promise
-            if all((tokens + more * gain) / curve[nodes + more] <= best_rate for more in steps_from(nodes)):
-                break
-            tokens += gain
-            grower.grow()
-            if tokens / curve[nodes + 1] > best_rate:
-                best, best_rate = nodes + 1, tokens / curve[nodes + 1]
-        return best
+    @property
+    def confidence(self) -> float:
+        """What a promise is to be multiplied by."""
+        return self.record.confidence
 
     def observe(self, step: VerifiedStep) -> None:
         started = perf_counter()
-        likely = likely_tokens(step.logits)
-        outcome = Outcome(step.committed, step.position, step.draft, step.path, likely, step.logits)
+        outcome = Outcome(step.committed, step.position, step.draft, step.path, step.likely, step.logits)
         if self.grower is not None:
             for node, token in zip((ROOT, *step.path), step.committed[step.position :], strict=True):
                 assessment = self.grower.assessments.get(node) if node < len(self.promises) else None
@@ -125,12 +136,3 @@ class Lookahead:
 def as_expected(probabilities: dict[int, float], depth: int) -> dict[int, float]:
     """Greedy decoding: nothing is known beforehand about how the choice will be made."""
     return probabilities
-
-
-def steps_from(nodes: int) -> list[int]:
-    """Numbers of nodes to look ahead by, doubling, up to the largest tree."""
-    steps, step = [], 1
-    while nodes + step <= MOST_NODES:
-        steps.append(step)
-        step *= 2
-    return steps

@@ -16,7 +16,7 @@ from torch import Tensor
 from lookahead_cli.decoding.draft import Draft, VerifiedStep
 from lookahead_cli.decoding.draft_length import DraftLength
 from lookahead_cli.decoding.likely import LikelyTokens
-from lookahead_cli.decoding.select import TokenSelector
+from lookahead_cli.decoding.select import SamplingSettings, TokenSelector
 from lookahead_cli.decoding.strategy import Room
 from lookahead_cli.decoding.wanted import DraftModel
 from lookahead_cli.errors import ModelError
@@ -40,6 +40,7 @@ class Speculative:
         self.context_length = model.context_length
         self.length = length
         self.selector = selector
+        self.vocab = vocab
         self.common_vocab = min(vocab, model.runner.vocab)
         self.read = 0
         """Committed tokens in the draft model's cache."""
@@ -49,6 +50,13 @@ class Speculative:
         """Whether it knows all tokens so far and has room for them."""
         self.seconds = 0.0
         """What the latest draft took."""
+
+    def beside(self, sampling: SamplingSettings) -> Speculative:
+        model = DraftModel(self.runner.twin(), self.context_length)
+        return Speculative(model, DraftLength(self.length.fixed), TokenSelector(sampling), self.vocab)
+
+    def end(self) -> None:
+        pass
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
         self.read, self.read_ahead = 0, []

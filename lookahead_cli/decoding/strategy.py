@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lookahead_cli.decoding.draft import Draft, VerifiedStep
 from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.models.seats import Seats, Unlimited
 
 
@@ -38,3 +39,10 @@ class Strategy(Protocol):
 
     def observe(self, step: VerifiedStep) -> None:
         """Learn from a finished step. Not called after the last one."""
+
+    def beside(self, sampling: SamplingSettings) -> Strategy:
+        """A strategy of the same kind for another text, which is decoded at the same time: what is learned serves both,
+        as far as it is not about the text itself."""
+
+    def end(self) -> None:
+        """The text is over, and there will be no other: leave what was learned to those beside."""

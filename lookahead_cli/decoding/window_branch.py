@@ -50,6 +50,10 @@ class WindowBranch:
         """Most nodes it adds to a draft."""
         return self.width * self.most_levels
 
+    def beside(self, sampling: SamplingSettings) -> WindowBranch:
+        """A window for another text that is decoded at the same time; both fill the same pool."""
+        return WindowBranch(self.width, self.most_levels + 1, self.pool, self.init, sampling, self.vocab)
+
     def begin(self, prompt: Sequence[int]) -> None:
         self.generator.manual_seed(self.sampling.seed)
         self.ends = []

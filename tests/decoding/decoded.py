@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from lookahead_cli.decoding.continuation import Continuation
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import FinishReason, StepEvent
 from lookahead_cli.decoding.loop import decode
@@ -74,7 +75,7 @@ def run(
     )
     drafts = drafts or made(settings, runner.vocab, draft_model)
     statistics, steps = Statistics(), []
-    for event in decode(runner, drafts, TokenSelector(sampling), prompt, ending):
+    for event in decode(runner, Continuation(prompt, drafts, TokenSelector(sampling), ending)):
         statistics.add(event)
         if isinstance(event, StepEvent):
             steps.append(event)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lookahead_cli.decoding.draft import Draft, VerifiedStep
 from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.decoding.strategy import Room
 
 
@@ -34,3 +35,9 @@ class KnownFutureDrafter:
 
     def observe(self, step: VerifiedStep) -> None:
         self.observed.append(step)
+
+    def beside(self, sampling: SamplingSettings) -> KnownFutureDrafter:
+        return KnownFutureDrafter(self.text, self.k, self.wrong)
+
+    def end(self) -> None:
+        pass

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookahead_cli.decoding.draft import ROOT
-from lookahead_cli.decoding.drafters import Outcome
+from lookahead_cli.decoding.drafters import Outcome, SharedByTexts
 from lookahead_cli.decoding.growth import Grower, Tree
 from lookahead_cli.decoding.hit_rates import HitRates
 from lookahead_cli.decoding.likely import LikelyTokens
@@ -21,7 +21,7 @@ from lookahead_cli.models.seats import Seats
 KINDS = 10
 
 
-class Scripted:
+class Scripted(SharedByTexts):
     """A drafter whose guesses are a function of the tokens before: kind 9 is right nine times in ten."""
 
     name = "scripted"

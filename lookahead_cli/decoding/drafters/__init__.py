@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from typing_extensions import Self
 
     from lookahead_cli.decoding.draft import Draft
     from lookahead_cli.decoding.likely import LikelyTokens
+    from lookahead_cli.decoding.select import SamplingSettings
 
 LONGEST_CONTEXT = 3
 """Tokens before a guess that drafters look at, but for copies, which match longer runs."""
@@ -105,3 +107,20 @@ class Drafter(Protocol):
 
     def learn(self, outcome: Outcome) -> None:
         """Take in a finished step."""
+
+    def beside(self, sampling: SamplingSettings) -> Drafter:
+        """The drafter for another text that is decoded at the same time: what is not about the text itself is shared.
+        It may be the same one."""
+
+    def end(self) -> None:
+        """The text is over: leave what it taught to those beside."""
+
+
+class SharedByTexts:
+    """Drafters that know nothing of the text itself: one serves all."""
+
+    def beside(self, sampling: SamplingSettings) -> Self:
+        return self
+
+    def end(self) -> None:
+        pass

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from lookahead_cli.decoding.drafters import Outcome
 from lookahead_cli.decoding.likely import LikelyTokens
+from lookahead_cli.decoding.select import SamplingSettings
 
 NAME = "copies"
 INDEXED_LENGTHS = (8, 4, 2, 1)
@@ -64,25 +65,43 @@ class Copies:
 
     name = key = NAME
 
-    def __init__(self, most_entries: int) -> None:
+    def __init__(self, most_entries: int, library: Copies | None = None) -> None:
+        """`library` knows earlier texts, and is given this one when it ends."""
         self.most_entries = most_entries
+        self.library = library
         self.shelf, self.old = Shelf(), Shelf()
         self.start = 0
         """Where the present text begins on the shelf."""
+        self.read = 0
+        """Tokens of the present text that have been put on it."""
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
         self.shelf.tokens.append(BORDER)
         self.start = len(self.shelf.tokens)
-        for token in prompt:
-            self._add(token)
+        self.read = 0
+        self._read_on(prompt)
+
+    def beside(self, sampling: SamplingSettings) -> Copies:
+        return Copies(self.most_entries, library=self if self.library is None else self.library)
+
+    def end(self) -> None:
+        if self.library is not None:
+            self.library.begin(self.shelf.tokens[self.start :], None)
+
+    @property
+    def shelves(self) -> list[Shelf]:
+        """Where to look, that of the present text first."""
+        own = [self.shelf, self.old]
+        return own if self.library is None else [*own, *self.library.shelves]
 
     def root(self, committed: Sequence[int]) -> list[Match]:
+        self._read_on(committed)  # steps that nobody learned from
         found: dict[tuple[int, int], Match] = {}
         for length in INDEXED_LENGTHS:
             run = tuple(committed[-length:])
             if len(run) < length:
                 continue
-            for age, shelf in enumerate((self.shelf, self.old)):
+            for age, shelf in enumerate(self.shelves):
                 for position in reversed(shelf.places.get(run, ())):
                     if (age, position) not in found:
                         agreed = agreeing(shelf.tokens, position, committed, length)
@@ -113,8 +132,12 @@ class Copies:
         return EXPECTED_BY_LENGTH[length] * (1.0, 0.3, 0.2)[rank]
 
     def learn(self, outcome: Outcome) -> None:
-        for token in outcome.committed[outcome.position :]:
+        self._read_on(outcome.committed)
+
+    def _read_on(self, committed: Sequence[int]) -> None:
+        for token in committed[self.read :]:
             self._add(token)
+        self.read = len(committed)
 
     def _add(self, token: int) -> None:
         if len(self.shelf.tokens) * len(INDEXED_LENGTHS) > self.most_entries // 2:

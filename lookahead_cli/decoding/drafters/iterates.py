@@ -71,6 +71,12 @@ class Iterates:
                     window[ahead].setdefault(token, group * CERTAINTIES + kind)
         self._fill(window, outcome.committed, outcome.logits[outcome.selected_rows[-1]])
 
+    def beside(self, sampling: SamplingSettings) -> Iterates:
+        return Iterates(self.init, sampling, self.vocab)
+
+    def end(self) -> None:
+        pass
+
     def _fill(self, window: Sequence[Mapping[int, int]], committed: Sequence[int], logits: Tensor | None) -> None:
         """Fresh guesses where there is no iterate, as in the textbook algorithm."""
         slots = FreshSlots(committed, logits, self.vocab, self.sampling.temperature, self.generator)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from lookahead_cli.decoding.drafters import NOTHING, ByContext, Outcome
+from lookahead_cli.decoding.drafters import NOTHING, ByContext, Outcome, SharedByTexts
 from lookahead_cli.decoding.likely import LikelyTokens
 
 NAME = "n-grams"
@@ -20,7 +20,7 @@ FOLLOWERS = 4
 """Latest continuations kept for each start of an n-gram."""
 
 
-class NgramPool(ByContext):
+class NgramPool(ByContext, SharedByTexts):
     """Starts of n-grams with their latest continuations; the one least recently useful goes first."""
 
     name = key = NAME

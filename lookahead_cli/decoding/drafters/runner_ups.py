@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from lookahead_cli.decoding.drafters import NOTHING, Outcome
 from lookahead_cli.decoding.likely import CERTAINTIES, LikelyTokens, expected_of
+from lookahead_cli.decoding.select import SamplingSettings
 
 NAME = "runner-ups"
 ROWS = 2
@@ -52,6 +53,12 @@ class RunnerUps:
     def learn(self, outcome: Outcome) -> None:
         for offset, row in enumerate(outcome.selected_rows):
             self._remember(outcome.committed[outcome.position + offset], outcome.likely, row)
+
+    def beside(self, sampling: SamplingSettings) -> RunnerUps:
+        return RunnerUps()
+
+    def end(self) -> None:
+        pass
 
     def _remember(self, said: int, likely: LikelyTokens, row: int) -> None:
         unsaid = {token: kind for token, kind in likely.kinds[row].items() if token != said}

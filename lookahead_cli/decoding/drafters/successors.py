@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from lookahead_cli.decoding.drafters import NOTHING, ByContext, Outcome
+from lookahead_cli.decoding.drafters import NOTHING, ByContext, Outcome, SharedByTexts
 from lookahead_cli.decoding.likely import CERTAINTIES, LIKELY, LikelyTokens, certainty, expected_of
 from lookahead_cli.decoding.prior_knowledge import RehearsedContexts
 
@@ -20,7 +20,7 @@ NEWS = 0.5
 nearly the same each time, there the latest row is the best."""
 
 
-class Successors(ByContext):
+class Successors(ByContext, SharedByTexts):
     """Likely tokens by the last `order` tokens; the context least recently asked for goes first."""
 
     name = NAME
@@ -83,7 +83,7 @@ class Successors(ByContext):
         return {follower: certainty(share) for follower, share in mixed.items()}
 
 
-class ModelSuccessors:
+class ModelSuccessors(SharedByTexts):
     """What the model finds likely after a single token with nothing before it: known for every token beforehand."""
 
     name = NAME
