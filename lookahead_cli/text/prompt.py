@@ -53,4 +53,8 @@ def join_prompt(*parts: str | None) -> str:
 
 def is_unicode(text: str) -> bool:
     """Whether `text` is all characters: Python smuggles bytes of arguments that are not UTF-8 in as half characters."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
