@@ -40,15 +40,18 @@ def check_overrides(fields: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if given.get("seed") == RANDOM:
         raise _refusal("seed", RANDOM)
-    if isinstance(given.get("stop"), list) and len(given["stop"]) > MOST_STOPS:
+    stop = given.get("stop", [])
+    stops = stop if isinstance(stop, list) else [stop]
+    if len(stops) > MOST_STOPS:
         raise Unusable(f"stop: it must be at most {MOST_STOPS} texts")
+    for text in stops:
+        if isinstance(text, str):
+            usable_text(text, "stop")
     try:
         checked = DecodingSettings.model_validate(given)
     except ValidationError as error:
         key = str(error.errors()[0]["loc"][0])
         raise _refusal(key, given[key]) from None
-    for text in checked.stop:
-        usable_text(text, "stop")
     return {key: getattr(checked, key) for key in given}
 
 
