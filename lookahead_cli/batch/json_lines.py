@@ -45,7 +45,7 @@ def parse_object(text: str, template: Template | None) -> Content:
 
 def _fields(text: str) -> dict[str, Any]:
     try:
-        fields = json.loads(text, parse_constant=_refuse_constant, parse_int=_whole_number)
+        fields = JSON.decode(text)
     except json.JSONDecodeError as error:
         raise Unusable(f"not JSON: {error.msg} (column {error.colno})") from None
     if not isinstance(fields, dict):
@@ -58,9 +58,15 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _whole_number(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
+    if len(digits.lstrip("-")) > MOST_DIGITS:
         raise Unusable(f"a number has more than {MOST_DIGITS} digits")
-    return int(digits)
+    try:
+        return int(digits)
+    except ValueError:  # whoever started Python has set a lower limit
+        raise Unusable("a number has too many digits") from None
+
+
+JSON = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_whole_number)
 
 
 def _prompt(fields: Mapping[str, Any], template: Template | None) -> str:

@@ -17,7 +17,7 @@ def decode_prompt(content: bytes, origin: str) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PromptError(
-            f"{origin} is not UTF-8 text (byte {error.start} is 0x{content[error.start]:02x}): give it as UTF-8"
+            f"{origin} is not UTF-8 text (byte {error.start} is 0x{error.object[error.start]:02x}): give it as UTF-8"
         ) from None
     if "\0" in text:
         raise PromptError(f"{origin} is a binary file (it holds a NUL byte): give a text file")
