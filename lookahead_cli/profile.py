@@ -334,7 +334,7 @@ def read_profile(path: Path) -> dict[str, Any]:
         raise ProfileError(f"profile {path}: {error.strerror or error}") from error
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
-    """`; did you mean "..."?` if some word is close, else nothing."""
-    close = difflib.get_close_matches(word, list(words), n=1)
+def nearest(word: str, words: Iterable[str], least: float = 0.6) -> str:
+    """`; did you mean "..."?` if some word is close, else nothing. `least` of 1 is how similar they must be."""
+    close = difflib.get_close_matches(word, list(words), n=1, cutoff=least)
     return f'; did you mean "{close[0]}"?' if close else ""

@@ -17,7 +17,7 @@ def decode_prompt(content: bytes, origin: str) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PromptError(
-            f"{origin} is not UTF-8 text (byte {error.start} is 0x{content[error.start]:02x}): give it as UTF-8"
+            f"{origin} is not UTF-8 text (byte {error.start} is 0x{error.object[error.start]:02x}): give it as UTF-8"
         ) from None
     if "\0" in text:
         raise PromptError(f"{origin} is a binary file (it holds a NUL byte): give a text file")
@@ -53,4 +53,8 @@ def join_prompt(*parts: str | None) -> str:
 
 def is_unicode(text: str) -> bool:
     """Whether `text` is all characters: Python smuggles bytes of arguments that are not UTF-8 in as half characters."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

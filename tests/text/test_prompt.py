@@ -43,3 +43,9 @@ def test_files_that_are_not_text_are_refused_by_name(tmp_path: Path) -> None:
             read_prompt_file(tmp_path / name)
     with pytest.raises(PromptError, match="missing"):
         read_prompt_file(tmp_path / "missing")
+
+
+def test_the_byte_that_is_no_text_is_told_after_a_byte_order_mark_too() -> None:
+    for content in (b"ab\xff", b"\xef\xbb\xbfab\xff"):
+        with pytest.raises(PromptError, match=r"byte 2 is 0xff"):
+            decode_prompt(content, "standard input")
