@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -31,7 +31,7 @@ from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.models.runner import Runner
 from lookahead_cli.models.sources import locate
 from lookahead_cli.profile import DecodingSettings, ModelSettings, Settings, draw_seed, require_draft_model
-from lookahead_cli.text.chat import Template, choose_template, encode
+from lookahead_cli.text.chat import Message, Template, choose_template, encode
 from lookahead_cli.text.prompt import is_unicode
 from lookahead_cli.text.transcript import Transcript
 
@@ -110,17 +110,24 @@ class Session:
         """
         ids, ending = self.prepare(prompt)
         sampling = sampling_settings(self.settings.decoding)
-        text = Continuation(ids, self._strategy(sampling), TokenSelector(sampling), ending)
+        text = Continuation(ids, self.strategy_for(sampling), TokenSelector(sampling), ending)
         events = decode(self.runner, text)
         return Generation(ids, self._while_latest(events))
 
-    def prepare(self, prompt: str) -> tuple[list[int], Ending]:
-        """The tokens of a prompt, and what says where its continuation ends. Raises the same as `generate`."""
-        if not is_unicode(prompt):
+    def prepare(
+        self,
+        prompt: str | Sequence[Message],
+        system: str | None = None,
+        decoding: DecodingSettings | None = None,
+    ) -> tuple[list[int], Ending]:
+        """The tokens of a prompt or a conversation, and what says where its continuation ends. A system text and
+        settled decoding settings of its own may be given. Raises the same as `generate`."""
+        if isinstance(prompt, str) and not is_unicode(prompt):
             raise PromptError("the prompt holds half characters (surrogates): give it as Unicode text")
-        decoding = self.settings.decoding
+        decoding = self.settings.decoding if decoding is None else decoding
+        system = self.settings.prompt.system if system is None else system
         template: Template = "raw" if self.settings.prompt.template == "raw" else "chat"
-        ids = encode(self.loaded.tokenizer, prompt, self.settings.prompt.system, template)
+        ids = encode(self.loaded.tokenizer, prompt, system, template)
         self._check_room(ids)
         ending = Ending(
             Transcript(self.loaded.tokenizer.backend_tokenizer, decoding.stop, ids if template == "raw" else ()),
@@ -137,7 +144,8 @@ class Session:
         model = self.settings.model
         return f"{model.runner} {model.weights} {model.device} {model.dtype} {model.threads} {torch.__version__}"
 
-    def _strategy(self, sampling: SamplingSettings) -> Strategy:
+    def strategy_for(self, sampling: SamplingSettings) -> Strategy:
+        """The strategy of the settings, with what is known beforehand; with `across_prompts` the one there is."""
         decoding = self.settings.decoding
         if self.strategy is None or not decoding.across_prompts:
             recall = partial(

@@ -17,8 +17,6 @@ class Chunk:
 
     sequence: int
     tokens: Sequence[int]
-    wants_rows: bool
-    """Whether the logits after each of these tokens are of use."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +27,6 @@ class BatchStep:
     pending: int
     tokens: Sequence[int]
     parents: Sequence[int]
-
-
-@dataclass(frozen=True)
-class BatchLogits:
-    """Logits of a pass, float32; in the order of what was asked."""
-
-    chunks: list[Tensor | None]
-    """(len(tokens), vocab) for chunks that wanted rows."""
-    steps: list[Tensor]
-    """(1 + len(tokens), vocab) each."""
 
 
 class BatchRunner(Protocol):
@@ -62,8 +50,9 @@ class BatchRunner(Protocol):
     def seats(self, sequence: int) -> Seats:
         """Room for the nodes of its next step's tree, if that branches."""
 
-    def run(self, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> BatchLogits:
-        """One pass over all of it. A sequence has one chunk or one step in a pass, and no chunk after a step.
+    def run(self, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> list[Tensor]:
+        """One pass over all of it; the logits of each step, (1 + len(tokens), vocab) float32. A sequence has one chunk
+        or one step in a pass, and no chunk after a step.
 
         Raises:
             ResourceError: the memory did not suffice.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from lookahead_cli.errors import ModelError, PromptError
@@ -28,19 +29,29 @@ def choose_template(tokenizer: ModelTokenizer | None, wanted: str, system: str) 
     return template
 
 
-def encode(tokenizer: ModelTokenizer, prompt: str, system: str, template: Template) -> list[int]:
-    """Token ids of the whole prompt, special tokens included.
+Message = Mapping[str, str]
+"""`role` and `content` of a turn in a conversation."""
+
+
+def encode(tokenizer: ModelTokenizer, prompt: str | Sequence[Message], system: str, template: Template) -> list[int]:
+    """Token ids of the whole prompt, special tokens included; a conversation may stand in its place.
 
     Raises:
         ModelError: the model's chat template refuses the conversation.
-        PromptError: nothing is left after tokenising.
+        PromptError: nothing is left after tokenising, or a conversation does not go with the template or the `system`
+            text.
     """
     if template == "chat":
-        messages = [{"role": "system", "content": system}] if system else []
-        messages.append({"role": "user", "content": prompt})
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(each) for each in prompt]
+        if system and messages[0]["role"] == "system":
+            raise PromptError("there is a system text beside a system message: leave one of them out")
+        if system:
+            messages.insert(0, {"role": "system", "content": system})
         ids = tokenizer(_render(tokenizer, messages), add_special_tokens=False)["input_ids"]
-    else:
+    elif isinstance(prompt, str):
         ids = tokenizer(prompt)["input_ids"]
+    else:
+        raise PromptError("messages need a chat template: give a prompt instead")
     if not ids:
         raise PromptError("the prompt has no tokens: write something the model's tokenizer knows")
     return [int(token) for token in ids]

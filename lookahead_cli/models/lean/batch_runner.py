@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lookahead_cli.models.batch_runner import BatchLogits, BatchStep, Chunk
+from lookahead_cli.models.batch_runner import BatchStep, Chunk
 from lookahead_cli.models.lean.attention import attend, build_mask, pages_for
 from lookahead_cli.models.lean.forward import FEWEST_ROWS, LeanForward
 from lookahead_cli.models.lean.memory import memory_told
@@ -73,7 +73,7 @@ class LeanBatchRunner:
         return Placement(self.pages, self.caches[sequence].length)
 
     @torch.inference_mode()
-    def run(self, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> BatchLogits:
+    def run(self, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> list[Tensor]:
         parts = [(chunk.sequence, list(chunk.tokens), range(-1, len(chunk.tokens) - 2)) for chunk in chunks]
         parts += [(step.sequence, [step.pending, *step.tokens], step.parents) for step in steps]  # type: ignore[misc]
         with memory_told(self.forward.device, f"a pass over {len(chunks) + len(steps)} sequences failed"):
@@ -92,7 +92,8 @@ class LeanBatchRunner:
             hidden = self.forward.run(tokens, positions, self._over_caches(groups))
             for chunk in chunks:
                 self.caches[chunk.sequence].length += len(chunk.tokens)
-            return self._logits(hidden, chunks, steps)
+            read = sum(len(chunk.tokens) for chunk in chunks)
+            return self._logits(hidden, range(read, len(tokens)), [1 + len(step.tokens) for step in steps])
 
     @torch.inference_mode()
     def commit(self, paths: Mapping[int, Sequence[int]]) -> None:
@@ -185,22 +186,14 @@ class LeanBatchRunner:
 
         return over_caches
 
-    def _logits(self, hidden: Tensor, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> BatchLogits:
-        """Only of rows that are wanted; as many as keep their bits."""
-        sizes = [(len(chunk.tokens), chunk.wants_rows) for chunk in chunks]
-        sizes += [(1 + len(step.tokens), True) for step in steps]
-        first = 0
-        wanted: list[int] = []
-        for size, asked in sizes:
-            wanted += range(first, first + size) if asked else ()
-            first += size
-        if not wanted:
-            return BatchLogits([None for _ in chunks], [])
-        padding = max(self.forward.fewest_rows - len(wanted), 0)
-        rows = torch.tensor([*wanted, *wanted[:1] * padding], device=hidden.device)
-        logits = self.forward.logits(hidden.index_select(0, rows))[: len(wanted)]
-        parts = iter(torch.split(logits, [size for size, asked in sizes if asked]))
-        return BatchLogits([next(parts) if chunk.wants_rows else None for chunk in chunks], list(parts))
+    def _logits(self, hidden: Tensor, rows: range, sizes: Sequence[int]) -> list[Tensor]:
+        """Of some rows, in parts of these sizes. There are as many in a product as it takes to keep their bits."""
+        if not rows:
+            return []
+        padding = max(self.forward.fewest_rows - len(rows), 0)
+        wanted = torch.tensor([*rows, *[rows[0]] * padding], device=hidden.device)
+        logits = self.forward.logits(hidden.index_select(0, wanted))[: len(rows)]
+        return list(torch.split(logits, list(sizes)))
 
 
 def rack_pages(pages: int) -> int:

@@ -1,0 +1,210 @@
+"""The loop for many texts: all of them draft, one forward pass, each accepts, all commit.
+
+Texts enter and leave whenever they like (continuous batching: Yu et al. 2022, "Orca", OSDI): a pass goes on with every
+text that is being written, and reads a part of the prompts of those that have just entered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+
+import torch
+from torch import Tensor
+
+from lookahead_cli.decoding.continuation import Continuation, StepSeconds
+from lookahead_cli.decoding.draft import Draft
+from lookahead_cli.decoding.events import StepEvent
+from lookahead_cli.decoding.growth import Grower
+from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
+from lookahead_cli.decoding.lookahead import Lookahead
+from lookahead_cli.decoding.shared_budget import PassRecord, SharedBudget
+from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.errors import LookaheadError
+from lookahead_cli.models.batch_runner import BatchRunner, BatchStep, Chunk
+
+READ_AT_ONCE = 256
+"""Tokens of prompts that a pass reads: between passes that are cheap per token and writing that does not wait."""
+
+
+@dataclass
+class Member:
+    """A text that takes part."""
+
+    number: int
+    text: Continuation
+    unread: list[int]
+    """Tokens of the prompt that the model has yet to read."""
+
+    @property
+    def shares(self) -> Lookahead | None:
+        """Its strategy, if that makes as many guesses as pay: then all texts share one budget."""
+        strategy = self.text.strategy
+        return strategy if isinstance(strategy, Lookahead) and strategy.nodes is None else None
+
+
+@dataclass
+class Turn:
+    """What a text does in one pass."""
+
+    member: Member
+    room: Room
+    draft: Draft = field(default_factory=Draft)
+    guesses: bool = True
+    """Whether its strategy drafts in this pass and learns from it."""
+    logits: Tensor | None = None
+    """(1 + len(draft), vocab)"""
+    path: tuple[int, ...] = ()
+    failure: LookaheadError | None = None
+
+    def accept(self, logits: Tensor) -> None:
+        self.logits = logits
+        try:
+            self.path = self.member.text.accept(self.draft, logits)
+        except LookaheadError as error:  # not a reason for the others to fail
+            self.failure = error
+
+
+class Together:
+    """Texts that go on together, told by numbers of the caller's."""
+
+    def __init__(self, runner: BatchRunner, budget: SharedBudget) -> None:
+        self.runner = runner
+        self.budget = budget
+        self.reading: list[Member] = []
+        """In the order in which they entered."""
+        self.writing: list[Member] = []
+
+    def __len__(self) -> int:
+        return len(self.reading) + len(self.writing)
+
+    def enter(self, number: int, text: Continuation) -> None:
+        """Take a text in; its prompt is read with the next passes."""
+        self.runner.enter(number)
+        self.reading.append(Member(number, text, text.to_read))
+        self._begin_writing()
+
+    def step(self) -> list[tuple[int, StepEvent | LookaheadError]]:
+        """One pass; what came of it for each text that made a step. One that has ended, or failed, is out."""
+        started = perf_counter()
+        chunks = self._next_chunks()
+        turns = self._draft()
+        drafted = perf_counter()
+        steps = [
+            BatchStep(turn.member.number, turn.member.text.pending, turn.draft.tokens, turn.draft.parents)
+            for turn in turns
+        ]
+        logits = self.runner.run(chunks, steps)
+        computed = perf_counter()
+        for turn, rows in zip(turns, logits, strict=True):
+            turn.accept(rows)
+        selected = perf_counter()
+        self.runner.commit({turn.member.number: turn.path for turn in turns})
+        verified = perf_counter()
+        seconds = StepSeconds(drafted - started, computed - drafted, selected - computed, verified - started)
+        happened = self._conclude(turns, seconds)
+        guessing = [turn for turn in turns if turn.guesses]
+        self.budget.learn(
+            PassRecord(
+                texts=len(turns),
+                guessing=len(guessing),
+                drafted=sum(len(turn.draft) for turn in guessing),
+                accepted=sum(len(turn.path) for turn in guessing),
+                forward_seconds=computed - drafted,
+                guessing_seconds=drafted - started + perf_counter() - verified,
+                reads=bool(chunks),
+            )
+        )
+        self._begin_writing()
+        return happened
+
+    def leave(self, number: int) -> None:
+        """Take a text out."""
+        for members in (self.reading, self.writing):
+            for member in members:
+                if member.number == number:
+                    members.remove(member)
+                    member.text.strategy.end()
+                    self.runner.leave(number)
+                    return
+
+    def _next_chunks(self) -> list[Chunk]:
+        """Parts of prompts, those first that have waited longest."""
+        chunks = []
+        left = READ_AT_ONCE
+        for member in self.reading:
+            if not left:
+                break
+            tokens, member.unread = member.unread[:left], member.unread[left:]
+            chunks.append(Chunk(member.number, tokens))
+            left -= len(tokens)
+        return chunks
+
+    def _begin_writing(self) -> None:
+        """Those who have read their prompt."""
+        ready = [member for member in self.reading if not member.unread]
+        self.reading = [member for member in self.reading if member.unread]
+        for member in ready:
+            member.text.strategy.begin(member.text.committed, None)
+        self.writing += ready
+
+    def _draft(self) -> list[Turn]:
+        """Everybody's guesses: own strategies make their own, the others share what a pass is worth."""
+        turns = [Turn(member, self._room(member)) for member in self.writing]
+        sharing = [turn for turn in turns if turn.member.shares is not None]
+        if not self.budget.guessing_pays(len(turns)):
+            for turn in sharing[1:]:  # the first one goes on, so that a change for the better is noticed
+                turn.guesses = False
+        growers: list[tuple[Turn, Lookahead, Grower]] = []
+        for turn in turns:
+            strategy, committed = turn.member.shares, turn.member.text.committed
+            if strategy is None:
+                turn.draft = turn.member.text.strategy.draft(committed, turn.room)
+            elif turn.guesses and (grower := strategy.look_ahead(committed, turn.room)) is not None:
+                growers.append((turn, strategy, grower))
+        sizes = self.budget.sizes(
+            [grower for _, _, grower in growers],
+            [strategy.confidence for _, strategy, _ in growers],
+            rows=sum(1 + len(turn.draft) for turn in turns),
+            texts=len(turns),
+        )
+        for (turn, strategy, _), size in zip(growers, sizes, strict=True):
+            turn.draft = strategy.cut(size, turn.room)
+        return turns
+
+    def _room(self, member: Member) -> Room:
+        number = member.number
+        return member.text.room(partial(self.runner.branching, number), partial(self.runner.seats, number))
+
+    def _conclude(self, turns: Sequence[Turn], seconds: StepSeconds) -> list[tuple[int, StepEvent | LookaheadError]]:
+        learning = [turn for turn in turns if turn.guesses and isinstance(turn.member.text.strategy, Lookahead)]
+        likely = dict(zip(map(id, learning), likely_rows(learning), strict=True))
+        happened: list[tuple[int, StepEvent | LookaheadError]] = []
+        for turn in turns:
+            what: StepEvent | LookaheadError
+            if turn.failure is not None:
+                what = turn.failure
+            else:
+                assert turn.logits is not None, "the pass has been made"
+                text, known = turn.member.text, likely.get(id(turn))
+                what = text.conclude(turn.draft, turn.logits, turn.path, seconds, likely=known, learns=turn.guesses)
+            happened.append((turn.member.number, what))
+            if isinstance(what, LookaheadError) or what.finish_reason is not None:
+                self.leave(turn.member.number)
+        return happened
+
+
+def likely_rows(turns: Sequence[Turn]) -> list[LikelyTokens]:
+    """For each turn the likeliest tokens of its rows, all worked out at once."""
+    if not turns:
+        return []
+    rows = [turn.logits for turn in turns if turn.logits is not None]
+    together = likely_tokens(torch.cat(rows))
+    parts, first = [], 0
+    for part in rows:
+        last = first + len(part)
+        parts.append(LikelyTokens(together.ids[first:last], together.probabilities[first:last]))
+        first = last
+    return parts
