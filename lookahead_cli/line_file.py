@@ -18,6 +18,8 @@ Content = TypeVar("Content")
 class Line(Generic[Content]):
     """A line of a file, and what it says."""
 
+    number: int
+    """From 1."""
     offset: int
     raw: bytes
     """With the newline."""
@@ -31,10 +33,8 @@ def append(path: Path, file: BinaryIO, lines: bytes) -> int:
         ResourceError: they cannot be written; nothing of them stays.
     """
     before = file.seek(0, os.SEEK_END)
-    rest = memoryview(lines)
     try:
-        while rest:
-            rest = rest[os.write(file.fileno(), rest) :]
+        write_all(file, lines)
     except BaseException as error:  # Ctrl-C between two parts of a line must not leave half of it either
         with suppress(OSError):
             cut(file, before)
@@ -42,6 +42,13 @@ def append(path: Path, file: BinaryIO, lines: bytes) -> int:
             raise not_written(path, error) from None
         raise
     return before
+
+
+def write_all(file: BinaryIO, content: bytes) -> None:
+    """However many writes it takes. Raises OSError, perhaps with a part written."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(file.fileno(), rest) :]
 
 
 def not_written(path: Path, error: OSError) -> ResourceError:
@@ -78,7 +85,7 @@ def whole_lines(file: BinaryIO, understand: Callable[[bytes], Content]) -> Itera
             except ValueError as error:
                 torn = error
                 continue
-            yield Line(offset, raw, content)
+            yield Line(number, offset, raw, content)
             offset += len(raw)
     if torn is not None:
         cut(file, offset)
