@@ -92,7 +92,9 @@ class RunFolder:
             ResourceError: there is no room for the settings.
         """
         settings = json.loads(json.dumps(settings))  # a tuple is a list once it has been in a file
-        if not self.path.is_dir():
+        with writable(self.file):
+            is_new = not self.path.is_dir()
+        if is_new:
             self.check(settings, resume=resume)  # nothing is made for a run that is refused
         with self._locked():
             self.check(settings, resume=resume)

@@ -40,13 +40,13 @@ def run(
     writes: int | None = None,
     settings: dict[str, Any] = SETTINGS,
 ) -> int:
-    """All outcomes of a run, finished in the order of these numbers; ended after so many writes. How many there were"""
+    """Finish these outcomes in the order of `order`, ended after so many writes. Returns how many were written."""
     with open_output(wanted, settings) as output:
         unknown = set(read_all(output, outcomes))
         numbers = [number for number in (range(len(outcomes)) if order is None else order) if number in unknown]
         for number in numbers[:writes]:
             output.write(outcomes[number])
-        if writes is None or writes >= len(numbers):
+        if len(numbers[:writes]) == len(unknown):
             output.finish()
         return len(numbers[:writes])
 
