@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,14 @@ def join_sorted(lines: bytes) -> bytes:
     return b"".join(sorted(lines.splitlines(keepends=True), key=lambda line: bytes(line).split(b",")[0]))
 
 
+def results_in(state: Files) -> set[bytes]:
+    lines = [line for name in ("out.jsonl", "out.jsonl.run/held.jsonl") for line in state.get(name, b"").splitlines()]
+    return {line for line in lines if b'"text"' in line}
+
+
 def check_all_go_on(states: list[Files], place: Path, expected: bytes, **how: Any) -> None:
+    for earlier, later in pairwise(states):
+        assert results_in(earlier) <= results_in(later), "nothing that was finished is ever lost"
     for number, state in enumerate(states):
         file = place / str(number) / "out.jsonl"
         put(file.parent, state)
