@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,7 +19,9 @@ from lookahead_cli.bench.entries import Entry
 from lookahead_cli.bench.prompts import BenchPrompt
 from lookahead_cli.errors import ProfileError, ResourceError
 from lookahead_cli.layers import shown
+from lookahead_cli.line_file import append
 from lookahead_cli.profile import Settings
+from lookahead_cli.resuming import differences, told
 
 RUN = TypeAdapter(Run)
 
@@ -74,7 +74,7 @@ class Records:
             raise ProfileError(f"option --output: {path} cannot be made: {error.strerror or error}") from None
         records = cls(path, file, is_new=True)
         try:
-            records._write(json.dumps(header).encode() + b"\n")
+            append(path, file, json.dumps(header).encode() + b"\n")
         except ResourceError:
             records.close()
             raise
@@ -108,36 +108,13 @@ class Records:
         Raises:
             ResourceError: they cannot be written; what was there before is whole.
         """
-        self._write(b"".join(RUN.dump_json(run) + b"\n" for run in runs))
-
-    def _write(self, lines: bytes) -> None:
-        before = self.file.tell()
-        rest = memoryview(lines)
-        try:
-            while rest:
-                rest = rest[os.write(self.file.fileno(), rest) :]
-        except OSError as error:
-            with suppress(OSError):
-                self.file.seek(before)
-                self.file.truncate()
-            raise ResourceError(f"{self.path} could not be written: {error.strerror or error}") from None
+        append(self.path, self.file, b"".join(RUN.dump_json(run) + b"\n" for run in runs))
 
     def close(self) -> None:
         is_empty = self.file.tell() == self.header_bytes
         self.file.close()
         if self.is_new and is_empty:
             self.path.unlink(missing_ok=True)
-
-
-@contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Say in one sentence why there is no going on with `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise ProfileError(f"option --resume: {path} cannot be used: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ProfileError(f"option --resume: {path} {error}") from None
 
 
 def read_runs(content: bytes, header: dict[str, Any]) -> tuple[list[Run], int]:
@@ -197,12 +174,3 @@ def compare_headers(line: bytes, wanted: dict[str, Any]) -> None:
             f"was measured with {key} = {shown(was)}, and now it is {shown(now)}: ask for the same, or give another "
             "name for the output"
         )
-
-
-def differences(found: Any, wanted: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Where two nests of dicts are not the same: the keys joined by dots, and the two values."""
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        for name in {**wanted, **found}:
-            yield from differences(found.get(name), wanted.get(name), f"{key}.{name}".removeprefix("."))
-    elif found != wanted:
-        yield key, found, wanted
