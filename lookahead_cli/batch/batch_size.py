@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from lookahead_cli.decoding.shared_budget import SharedBudget
 from lookahead_cli.errors import PromptError
+from lookahead_cli.models.batch_runner import BatchRunner
 
 FIRST_AUTO_SIZE = 8
 """Until it has been measured what passes cost."""
@@ -22,13 +22,13 @@ MEMORY_SHARE = 0.4
 class BatchSize:
     """Places and memory of a batch."""
 
-    def __init__(self, size: int | Literal["auto"], memory: float, bytes_for: Callable[[int], int]) -> None:
-        """`memory` bytes are there for caches; `bytes_for` says what that of a text with so many tokens takes."""
+    def __init__(self, size: int | Literal["auto"], memory: float, runner: BatchRunner) -> None:
+        """`memory` bytes are there for caches of `runner`."""
         self.fixed = None if size == "auto" else size
         self.most = FIRST_AUTO_SIZE if size == "auto" else size
         """Records at a time."""
         self.memory = memory
-        self.bytes_for = bytes_for
+        self.bytes_for = runner.bytes_for
         self.used = 0
 
     def check(self, tokens: int) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Literal
 
-from lookahead_cli.batch.batch_size import BatchSize
+from lookahead_cli.batch.batch_size import MEMORY_SHARE, BatchSize
 from lookahead_cli.batch.feed import Feed
 from lookahead_cli.batch.records import BadRecord, Record
 from lookahead_cli.batch.requests import Request, make_request
 from lookahead_cli.batch.results import Failure, Outcome, Result
 from lookahead_cli.decoding.events import StepEvent
+from lookahead_cli.decoding.shared_budget import SharedBudget
 from lookahead_cli.decoding.together import Together
 from lookahead_cli.errors import LookaheadError, ResourceError
-from lookahead_cli.models.batch_runner import BatchRunner
+from lookahead_cli.models.batching import batch_runner_for
+from lookahead_cli.models.devices import free_memory
 from lookahead_cli.session import Session, sampling_settings
 
 
@@ -31,11 +34,11 @@ class Running:
 class Engine:
     """Runs on one model in this process."""
 
-    def __init__(self, session: Session, runner: BatchRunner, size: BatchSize, together: Together) -> None:
+    def __init__(self, session: Session, wanted_size: int | Literal["auto"]) -> None:
         self.session = session
-        self.runner = runner
-        self.size = size
-        self.together = together
+        runner = batch_runner_for(session.runner)
+        self.size = BatchSize(wanted_size, MEMORY_SHARE * free_memory(session.loaded.device), runner)
+        self.together = Together(runner, SharedBudget())
         self.strategy = session.strategy_for(sampling_settings(session.settings.decoding))
         self.running: dict[int, Running] = {}
         self.waiting: Request | None = None

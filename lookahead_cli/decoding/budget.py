@@ -42,21 +42,27 @@ class StepTimes:
     before it, whatever their width; only proportions of the curve mean anything.
     """
 
-    def __init__(self, earlier: Mapping[str, float] | None = None, widths: Sequence[int] = WIDTHS) -> None:
+    def __init__(
+        self,
+        earlier: Mapping[str, float] | None = None,
+        widths: Sequence[int] = WIDTHS,
+        assumed_cost: float = ASSUMED_COST,
+    ) -> None:
         """`earlier` is what `export` gave. `widths` are kept; a width is what a curve is of, the number of nodes as a
-        rule.
+        rule. `assumed_cost` is what a node adds until it is known, as a part of the narrowest step measured.
 
         Raises:
             ArithmeticError, AttributeError, TypeError, ValueError: it is not.
         """
         self.widths = widths
         self.widest = widths[-1]
+        self.assumed_cost = assumed_cost
         self.measured: dict[int, deque[float]] = {}
         self.last_used: dict[int, int] = {}
         self.steps = 0
         self.pace = 1.0
         """How much longer than the curve says steps take at the moment."""
-        self.curve: list[float] = [1 + ASSUMED_COST * nodes for nodes in range(self.widest + 1)]
+        self.curve: list[float] = [1 + assumed_cost * nodes for nodes in range(self.widest + 1)]
         """Seconds for 0 to `widest` nodes; of no unit as long as nothing has been measured."""
         for nodes, seconds in (earlier or {}).items():
             if not 0 < float(seconds) < math.inf:
@@ -93,7 +99,7 @@ class StepTimes:
 
     def _interpolate(self) -> list[float]:
         known = sorted((width, median(times)) for width, times in self.measured.items())
-        slope = ASSUMED_COST * known[0][1]
+        slope = self.assumed_cost * known[0][1]
         curve = [known[0][1] - slope * (known[0][0] - nodes) for nodes in range(known[0][0])]
         for (width, seconds), (following, later) in pairwise(known):
             rise = (later - seconds) / (following - width)

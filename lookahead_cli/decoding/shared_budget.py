@@ -6,7 +6,7 @@ each text already. So few texts get deep trees, and many get thin ones or none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lookahead_cli.decoding.budget import StepTimes
@@ -15,8 +15,13 @@ from lookahead_cli.decoding.shared_growth import grow_while_it_pays
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Numbers of rows of a pass whose times are kept."""
+ASSUMED_COST = 0.03
+"""What a row is taken to add to the time of a pass until it has been measured. Steeper than for one text: trying wide
+passes costs all texts their time."""
 FADING = 0.98
 """What is left of the experience with guessing after a pass with guesses."""
+TRIAL_EVERY, TRIAL_PASSES = 100, 20
+"""While guessing does not pay, one text guesses in the last of so many passes."""
 FEWEST_PASSES = 5.0
 """Passes with guesses before that experience counts."""
 
@@ -42,13 +47,25 @@ class PassRecord:
 class SharedBudget:
     """Decides for every pass which texts guess, and how many guesses each is given."""
 
-    def __init__(self, times: StepTimes) -> None:
-        """`times` by the rows of a pass (WIDTHS)."""
-        self.times = times
+    def __init__(self, earlier: Mapping[str, float] | None = None) -> None:
+        """`earlier` is what `export` of its `times` gave."""
+        self.times = StepTimes(earlier, WIDTHS, ASSUMED_COST)
+        """By the rows of a pass."""
+        self.idle_passes = 0
+        """Since guessing was last found to pay."""
         self.passes = self.texts = self.drafted = self.accepted = self.seconds = 0.0
         """Sums over the latest passes in which texts guessed; `texts` counts those texts."""
 
-    def guessing_pays(self, texts: int) -> bool:
+    def guessing(self, texts: int) -> int:
+        """How many of so many texts are to guess in this pass: all; or none, and for a while one, to notice when that
+        has become better."""
+        if self._guessing_pays(texts):
+            self.idle_passes = 0
+            return texts
+        self.idle_passes += 1
+        return 1 if self.idle_passes % TRIAL_EVERY >= TRIAL_EVERY - TRIAL_PASSES else 0
+
+    def _guessing_pays(self, texts: int) -> bool:
         """Whether so many texts are written faster with guesses, their making and learning included."""
         if self.passes < FEWEST_PASSES or not self.texts:
             return True

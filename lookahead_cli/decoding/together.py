@@ -154,9 +154,8 @@ class Together:
         """Everybody's guesses: own strategies make their own, the others share what a pass is worth."""
         turns = [Turn(member, self._room(member)) for member in self.writing]
         sharing = [turn for turn in turns if turn.member.shares is not None]
-        if not self.budget.guessing_pays(len(turns)):
-            for turn in sharing[1:]:  # the first one goes on, so that a change for the better is noticed
-                turn.guesses = False
+        for turn in sharing[self.budget.guessing(len(sharing)) :]:
+            turn.guesses = False
         growers: list[tuple[Turn, Lookahead, Grower]] = []
         for turn in turns:
             strategy, committed = turn.member.shares, turn.member.text.committed
