@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from lookahead_cli import __version__
+from lookahead_cli.commands.batch import batch
 from lookahead_cli.commands.bench import bench
 from lookahead_cli.commands.compare import compare
 from lookahead_cli.commands.generate import generate
@@ -19,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(generate)
+app.command()(batch)
 app.command()(compare)
 app.command()(bench)
 

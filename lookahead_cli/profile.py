@@ -85,10 +85,11 @@ class ModelSettings(Section):
         "number format of the weights; auto: half precision where it is fast and tokens stay the same, else float32",
         '"auto", "float32", "bfloat16" or "float16"',
     )
-    weights: Literal["auto", "full"] = setting(
+    weights: Literal["auto", "stored", "full"] = setting(
         "auto",
-        "auto: weights stored in 4 bits are computed with as such, which is faster; full: all in dtype",
-        '"auto" or "full"',
+        "stored: weights that have 4 bits are computed with as such, which is faster for one text at a time; full: all "
+        "in dtype, faster for many; auto: full in a batch, else stored",
+        '"auto", "stored" or "full"',
     )
     device: str = setting(
         "auto",

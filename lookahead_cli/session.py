@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from lookahead_cli.decoding.budget import StepTimes
 from lookahead_cli.decoding.continuation import Continuation
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import Event, FinishReason, StepEvent
@@ -22,7 +23,14 @@ from lookahead_cli.decoding.strategy import Strategy
 from lookahead_cli.decoding.wanted import DraftModel, Wanted
 from lookahead_cli.errors import LookaheadError, ModelError, ProfileError, PromptError
 from lookahead_cli.knowledge.background import start_rehearsal
-from lookahead_cli.knowledge.store import TIMES, knowledge_folder, known_beforehand, rates_file, write_rates
+from lookahead_cli.knowledge.store import (
+    TIMES,
+    knowledge_folder,
+    known_beforehand,
+    rates_file,
+    read_rates,
+    write_rates,
+)
 from lookahead_cli.models.devices import name_of
 from lookahead_cli.models.draft_model import refuse_unfit
 from lookahead_cli.models.generation_defaults import ignored_settings, own_repetition_penalty
@@ -34,6 +42,9 @@ from lookahead_cli.profile import DecodingSettings, ModelSettings, Settings, dra
 from lookahead_cli.text.chat import Message, Template, choose_template, encode
 from lookahead_cli.text.prompt import is_unicode
 from lookahead_cli.text.transcript import Transcript
+
+MANY_TEXTS = " many texts"
+"""Behind what the time of a step depends on: passes over many texts."""
 
 
 @dataclass
@@ -186,14 +197,26 @@ class Session:
         """Know for the next prompt what a new process knows, and no more."""
         self.strategy = None
 
-    def keep_hit_rates(self) -> None:
-        """Store how often guesses of each kind were right, for the next process: numbers, nothing of any text."""
+    def keep_hit_rates(self, pass_times: StepTimes | None = None) -> None:
+        """Store how often guesses of each kind were right, and what steps took, for the next process: numbers, nothing
+        of any text. `pass_times` are those of passes over many texts."""
         if self.keeps_hit_rates and isinstance(self.strategy, Lookahead):
-            file = rates_file(self.knowledge, sampled=self.settings.decoding.temperature > 0)
+            measured = {self._machine: self.strategy.times.export()}
+            if pass_times is not None:
+                measured[self._machine + MANY_TEXTS] = pass_times.export()
+            times = {machine: found for machine, found in measured.items() if found}
             with suppress(OSError):  # a cache that cannot be written to costs a little speed, nothing else
-                write_rates(
-                    file, {**self.strategy.rates.export(), TIMES: {self._machine: self.strategy.times.export()}}
-                )
+                write_rates(self._rates_file, {**self.strategy.rates.export(), TIMES: times})
+
+    @property
+    def kept_pass_times(self) -> Mapping[str, float] | None:
+        """What an earlier process has found about passes over many texts."""
+        kept = read_rates(self._rates_file)
+        return None if kept is None else kept[TIMES].get(self._machine + MANY_TEXTS)
+
+    @property
+    def _rates_file(self) -> Path:
+        return rates_file(self.knowledge, sampled=self.settings.decoding.temperature > 0)
 
     def rehearse(self) -> bool:
         """Start a rehearsal of the model in the background if it has not had one; whether that was done."""

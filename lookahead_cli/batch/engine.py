@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Literal
+from typing import Literal, Protocol
 
 from lookahead_cli.batch.batch_size import MEMORY_SHARE, BatchSize
-from lookahead_cli.batch.feed import Feed
+from lookahead_cli.batch.feed import Supply
 from lookahead_cli.batch.records import BadRecord, Record
 from lookahead_cli.batch.requests import Request, make_request
 from lookahead_cli.batch.results import Failure, Outcome, Result
@@ -31,6 +31,25 @@ class Running:
     steps: list[StepEvent] = field(default_factory=list)
 
 
+class Answering(Protocol):
+    """What answers records."""
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user should know about how they are answered, a sentence each."""
+
+    def answer(self, supply: Supply, may_enter: Callable[[], bool] = lambda: True) -> Iterator[Outcome | None]:
+        """The outcome of every record, in the order in which they finish; None now and then: time has passed.
+        `may_enter` can hold new ones back.
+
+        Raises:
+            LookaheadError: the run cannot go on.
+        """
+
+    def close(self) -> None:
+        """There will be no more records."""
+
+
 class Engine:
     """Runs on one model in this process."""
 
@@ -38,29 +57,33 @@ class Engine:
         self.session = session
         runner = batch_runner_for(session.runner)
         self.size = BatchSize(wanted_size, MEMORY_SHARE * free_memory(session.loaded.device), runner)
-        self.together = Together(runner, SharedBudget())
+        self.together = Together(runner, SharedBudget(session.kept_pass_times))
         self.strategy = session.strategy_for(sampling_settings(session.settings.decoding))
         self.running: dict[int, Running] = {}
         self.waiting: Request | None = None
         """Ready, but there is no memory for it at the moment."""
 
-    def answer(self, feed: Feed, may_enter: Callable[[], bool] = lambda: True) -> Iterator[Outcome]:
-        """The outcome of every record, in the order in which they finish. `may_enter` can hold new ones back.
+    @property
+    def notices(self) -> list[str]:
+        size = "auto" if self.size.fixed is None else f"{self.size.fixed}"
+        return [*self.session.notices, f"batch size {size}; KV caches take at most {self.size.memory / 1e9:.2f} GB"]
 
-        Raises:
-            LookaheadError: the run cannot go on.
-        """
+    def answer(self, supply: Supply, may_enter: Callable[[], bool] = lambda: True) -> Iterator[Outcome | None]:
         while True:
             while self._has_place() and may_enter():
-                record = feed.take(wait=not self.running)
+                record = supply.take(wait=not self.running)
                 if record is None:
                     break
                 if (failure := self.take_in(record)) is not None:
                     yield failure
             if self.running:
                 yield from self.go_on()
-            elif self.waiting is None and feed.ended:
+                yield None
+            elif self.waiting is None and supply.ended:
                 return
+
+    def close(self) -> None:
+        self.session.keep_hit_rates(self.together.budget.times)
 
     def take_in(self, record: Record | BadRecord) -> Failure | None:
         """Let a record enter; a failure if that cannot be."""

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from threading import Condition, Thread
 from types import TracebackType
+from typing import Protocol
 
 from lookahead_cli.batch.records import BadRecord, Record
 
@@ -13,6 +14,21 @@ READ_AHEAD = 64
 """Records held ready: more than a batch takes at once, and little memory."""
 HEARTBEAT = 0.1
 """Seconds after which a wait is begun anew: on Windows one without end would not hear Ctrl-C."""
+
+
+class Supply(Protocol):
+    """Where records come from."""
+
+    def take(self, wait: bool) -> Record | BadRecord | None:
+        """The next record; None: with `wait`, that there will be none; without, that none is there at the moment.
+
+        Raises:
+            LookaheadError: reading has failed here.
+        """
+
+    @property
+    def ended(self) -> bool:
+        """Whether everything has been taken and nothing will come."""
 
 
 class Feed:
@@ -41,11 +57,6 @@ class Feed:
         self.close()
 
     def take(self, wait: bool) -> Record | BadRecord | None:
-        """The next record; None: with `wait`, that there will be none; without, that none is there at the moment.
-
-        Raises:
-            LookaheadError: reading has failed here.
-        """
         with self._changed:
             while wait and not self._ready and not self._finished:
                 self._changed.wait(HEARTBEAT)
@@ -59,7 +70,6 @@ class Feed:
 
     @property
     def ended(self) -> bool:
-        """Whether everything has been taken and nothing will come."""
         with self._changed:
             return self._finished and not self._ready and self._error is None
 

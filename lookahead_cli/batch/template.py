@@ -34,6 +34,14 @@ class Template:
         """The names of the fields, each once."""
         return tuple(dict.fromkeys(field for _, field in self.parts if field is not None))
 
+    @property
+    def text(self) -> str:
+        """The template as it could have been typed."""
+        return "".join(
+            text.replace("{", "{{").replace("}", "}}") + ("" if field is None else f"{{{field}}}")
+            for text, field in self.parts
+        )
+
     def fill(self, values: Mapping[str, Any]) -> str:
         """The prompt.
 

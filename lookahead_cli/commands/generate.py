@@ -12,6 +12,7 @@ from lookahead_cli.commands import options
 from lookahead_cli.commands.interrupts import interrupts_kept
 from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
+from lookahead_cli.commands.piped import piped_content
 from lookahead_cli.errors import FAILURES, Interrupted
 
 if TYPE_CHECKING:
@@ -79,16 +80,6 @@ def read_prompt(prompt: str | None, prompt_file: Path | None) -> str:
         raise PromptError('there is no prompt: give --prompt "...", --prompt-file FILE, or text on standard input')
     piped = None if content is None else decode_prompt(content, "standard input")
     return join_prompt(piped, read_prompt_file(prompt_file) if prompt_file else None, prompt)
-
-
-def piped_content() -> bytes | None:
-    """What is on standard input; None if that is a terminal, closed, or (as `nohup` leaves it) not for reading."""
-    if sys.stdin is None or sys.stdin.isatty():
-        return None
-    try:
-        return sys.stdin.buffer.read()
-    except OSError:
-        return None
 
 
 def run(settings: Settings, prompt: str, as_json: bool) -> int:

@@ -71,7 +71,7 @@ DraftModel = Annotated[
 ]
 Dtype = Annotated[str | None, _choice(MODEL, "model", "dtype", "auto, float32, bfloat16 or float16.", "--dtype")]
 Weights = Annotated[
-    str | None, _choice(MODEL, "model", "weights", "auto (4-bit weights stay 4-bit) or full.", "--weights")
+    str | None, _choice(MODEL, "model", "weights", "stored (4-bit weights stay 4-bit), full or auto.", "--weights")
 ]
 Device = Annotated[str | None, option(MODEL, "NAME", "auto, cpu, cuda, cuda:N, mps or spread.", "--device")]
 Runner = Annotated[

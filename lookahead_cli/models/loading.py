@@ -66,7 +66,7 @@ class Wish:
     context_length: int | None = None
     allow: frozenset[str] = frozenset()
     weights: str = "auto"
-    """"auto": weights of no more than 4 bits are run as such; "full": all in `dtype`."""
+    """"full": all in `dtype`; otherwise weights of no more than 4 bits are run as such."""
     keep_in: Path | None = None
     """Folder for what takes long to find out about the model."""
 
@@ -136,7 +136,7 @@ def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Arch
             dtype = torch.float32
             reason = dependent_rows(architecture, dtype, device)
         require_memory(architecture.parameters * dtype.itemsize, device, f"{folder} in {name_of(dtype)}")
-        few = FourBitWeights(wish.keep_in) if wish.weights == "auto" and can_run(dtype, device) else None
+        few = FourBitWeights(wish.keep_in) if wish.weights != "full" and can_run(dtype, device) else None
         packed = read_weights(weights, architecture, dtype, device, few)
         runner = LeanRunner(LeanForward(architecture, packed, dtype, device))
     config = read_json(folder / "config.json")
