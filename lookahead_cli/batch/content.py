@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,19 @@ MOST_BYTES = 16 * 2**20
 
 class Unusable(Exception):
     """No prompt can be made of this; the message is the reason, in words that follow the place."""
+
+    id: str | None = None
+    """The one it brings along, if that much could be read."""
+
+
+@contextmanager
+def identified(id: str | None) -> Iterator[None]:
+    """What turns out to be unusable inside has that id."""
+    try:
+        yield
+    except Unusable as error:
+        error.id = id
+        raise
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lookahead_cli.batch.content import MOST_BYTES, Content, Unusable, usable_prompt
+from lookahead_cli.batch.content import MOST_BYTES, Content, Unusable, identified, usable_prompt
 from lookahead_cli.batch.form import Form
 from lookahead_cli.batch.lines import QUOTE, TOO_LONG, Lines, decoded
 from lookahead_cli.errors import PromptError
@@ -84,12 +84,12 @@ class Columns:
         if len(row) != len(self.names):
             raise Unusable(f"the number of cells is {len(row)}, that of columns {len(self.names)}")
         cells = dict(zip(self.names, row, strict=True))
-        if self.prompt is None:
-            assert form.template is not None
-            prompt = form.template.fill(cells)
-        else:
-            prompt = usable_prompt(cells[self.prompt], f'"{shortened(self.prompt)}"')
-        return Content(prompt, id=None if self.prompt == ID else cells.get(ID) or None)
+        identity = None if self.prompt == ID else cells.get(ID) or None
+        with identified(identity):
+            if self.prompt is not None:
+                return Content(usable_prompt(cells[self.prompt], f'"{shortened(self.prompt)}"'), id=identity)
+            assert form.template is not None, "without it there is a column for the prompt"
+            return Content(form.template.fill(cells), id=identity)
 
 
 def read_columns(rows: Iterator[tuple[int, Row | Unusable]], name: str, form: Form) -> Columns | None:

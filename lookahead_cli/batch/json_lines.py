@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NoReturn
 
-from lookahead_cli.batch.content import Content, Unusable, usable_prompt, usable_text
+from lookahead_cli.batch.content import Content, Unusable, identified, usable_prompt, usable_text
 from lookahead_cli.batch.overrides import OVERRIDES, check_overrides
 from lookahead_cli.batch.template import MOST_COMPARED, Template
 from lookahead_cli.layers import shortened, shown
@@ -29,18 +29,23 @@ def parse_object(text: str, template: Template | None) -> Content:
     """
     try:
         fields = _fields(text)
-        prompt, messages = fields.get("prompt"), fields.get("messages")
-        identity, system = _id(fields.get("id")), _system(fields.get("system"))
-        overrides = check_overrides(fields)
-        if messages is None:
-            return Content(_prompt(fields, template), None, identity, system, overrides)
-        if template is not None:
-            raise Unusable('a template makes one prompt of the fields, and there is "messages"; drop it or --template')
-        if prompt is not None:
-            raise Unusable('both "prompt" and "messages" are given; drop "prompt" if the conversation says it already')
-        return Content(None, _messages(messages), identity, system, overrides)
+        identity = _id(fields.get("id"))
+        with identified(identity):
+            return _content(fields, identity, template)
     except RecursionError:
         raise Unusable("nested too deeply") from None
+
+
+def _content(fields: Mapping[str, Any], identity: str | None, template: Template | None) -> Content:
+    prompt, messages = fields.get("prompt"), fields.get("messages")
+    system, overrides = _system(fields.get("system")), check_overrides(fields)
+    if messages is None:
+        return Content(_prompt(fields, template), None, identity, system, overrides)
+    if template is not None:
+        raise Unusable('a template makes one prompt of the fields, and there is "messages"; drop it or --template')
+    if prompt is not None:
+        raise Unusable('both "prompt" and "messages" are given; drop "prompt" if the conversation says it already')
+    return Content(None, _messages(messages), identity, system, overrides)
 
 
 def _fields(text: str) -> dict[str, Any]:

@@ -83,6 +83,11 @@ class Output:
         """Results in memory whose turn has not come. Always 0 where a file takes them."""
         return self.store.held_in_memory
 
+    @property
+    def failed_before(self) -> int:
+        """Failures that an earlier run has left, and that are left as they are."""
+        return self.store.failed_before
+
     def expect(self, number: int) -> None:
         """A record was read. To be called for each one, in the order of the input, before anything else about it."""
         self.writer.expect(number)

@@ -93,7 +93,8 @@ def _record(
             )
         content = Unusable(f'duplicate id "{shortened(wanted)}"')
     reason = str(content).encode("utf-8", "replace").decode()  # it may repeat half a character
-    return BadRecord(number, taken.take_free(own), place, line, reason, fraction)
+    id = content.id if content.id is not None and taken.take(content.id) else taken.take_free(own)
+    return BadRecord(number, id, place, line, reason, fraction)
 
 
 def _found(lines: Lines, source: Source, format_: Format | None, form: Form) -> Iterator[Found]:

@@ -33,7 +33,7 @@ class BadRecord:
 
     number: int
     id: str
-    """Made from the place, since its own may be missing or taken."""
+    """Its own, or made from the place where that is missing, taken or not to be read."""
     place: str
     line: int
     """Line in its file, from 1; where a record takes several lines, the first."""

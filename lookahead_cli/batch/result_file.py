@@ -34,11 +34,13 @@ class ResultFile:
             self.file = open_both_ways(path)
             self.held = Held(held_path, open_both_ways(held_path))
         with told(path):
-            self.written, first_failure = read_written(self.file)
+            self.written, failures = read_written(self.file)
+        self.failed_before = 0 if retry_failed else len(failures)
+        """Failures among what an earlier run has left."""
         with told(held_path):
             self._read_held(retry_failed=retry_failed)
-        if retry_failed and first_failure is not None:
-            self._hold_from(first_failure)
+        if retry_failed and failures:
+            self._hold_from(failures[0])
 
     def _read_held(self, *, retry_failed: bool) -> None:
         for line in whole_lines(self.held.file, known_from):
@@ -47,6 +49,7 @@ class ResultFile:
                 self.held.forget(digest)
             else:
                 self.held.know(digest, (line.offset, len(line.raw)))
+                self.failed_before += line.content.is_failure
 
     def _hold_from(self, offset: int) -> None:
         """Move all results from there on to those held. Ended at any moment, nothing is lost: it is copied first."""
@@ -126,20 +129,20 @@ def open_both_ways(path: Path) -> BinaryIO:
     return path.open("r+b", buffering=0)
 
 
-def read_written(file: BinaryIO) -> tuple[dict[Digest, int], int | None]:
-    """Where the line of each id begins, and where the first failure does.
+def read_written(file: BinaryIO) -> tuple[dict[Digest, int], list[int]]:
+    """Where the line of each id begins, and where those of failures do, in order.
 
     Raises:
         ValueError: it is damaged; the message goes on after the name of the file.
         OSError: it cannot be read.
     """
     written: dict[Digest, int] = {}
-    first_failure = None
+    failures: list[int] = []
     for line in whole_lines(file, known_from):
         known: Known = line.content
         if known.digest in written:
             raise ValueError(f"is damaged in line {line.number} (an id for the second time): take it out")
         written[known.digest] = line.offset
-        if known.is_failure and first_failure is None:
-            first_failure = line.offset
-    return written, first_failure
+        if known.is_failure:
+            failures.append(line.offset)
+    return written, failures

@@ -19,6 +19,8 @@ class ResultStream:
         self.close = close
         self.lines: dict[Digest, bytes] = {}
 
+    failed_before = 0
+
     @property
     def held_in_memory(self) -> int:
         return len(self.lines)

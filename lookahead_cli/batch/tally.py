@@ -14,6 +14,8 @@ class Tally:
 
     known: int = 0
     """Records that were done before."""
+    failed_before: int = 0
+    """Of those, the ones that had failed."""
     done: int = 0
     failed: int = 0
     tokens: int = 0

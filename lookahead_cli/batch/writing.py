@@ -12,6 +12,8 @@ from lookahead_cli.batch.turns import Turns
 class Store(Protocol):
     """Where lines go, and where they wait: `ResultFile` or `ResultStream`."""
 
+    failed_before: int
+
     @property
     def held_in_memory(self) -> int: ...
     def is_written(self, digest: Digest) -> bool: ...

@@ -26,6 +26,7 @@ from lookahead_cli.errors import Interrupted, LookaheadError, ResourceError
 from lookahead_cli.profile import Settings, draw_seed
 from lookahead_cli.render.batch_progress import BatchProgress, duration
 from lookahead_cli.render.progress import ProgressStatus
+from lookahead_cli.render.summary import counted
 from lookahead_cli.render.terminal import console
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ def run_batch(run: BatchRun) -> int:
             tell(notes, interrupted(run.output, tally))
             return Interrupted.exit_code
         output.finish()
-    tally.known = intake.known
+    tally.known, tally.failed_before = intake.known, output.failed_before
     tell(notes, *summary(tally))
-    return PARTLY_FAILED if tally.failed else 0
+    return PARTLY_FAILED if tally.failed or tally.failed_before else 0
 
 
 def settled_before(run: BatchRun) -> Settings:
@@ -168,21 +169,22 @@ class FirstFailure(LookaheadError):
 def interrupted(wanted: OutputWanted, tally: Tally) -> str:
     """What to say after Ctrl-C."""
     advice = "; --resume goes on from here" if wanted.run_folder is not None else ""
-    return f"interrupted after {tally.done + tally.failed:,} records{advice}"
+    return f"interrupted after {counted(tally.done + tally.failed, 'record')}{advice}"
 
 
 def summary(tally: Tally) -> list[str]:
     """What to say at the end."""
     said = []
     if tally.known:
-        said.append(f"{tally.known:,} records were done before")
+        failed = f", {tally.failed_before:,} of them failed (--retry-failed tries again)" if tally.failed_before else ""
+        said.append(f"done before: {counted(tally.known, 'record')}{failed}")
     if tally.done:
         said.append(
-            f"{tally.done:,} records answered in {duration(tally.seconds)}: {tally.tokens:,} tokens, "
+            f"{counted(tally.done, 'record')} answered in {duration(tally.seconds)}: {tally.tokens:,} tokens, "
             f"{tally.tokens_per_second:.1f} tokens/s, {tally.tokens_per_step:.2f} tokens per step"
         )
     if tally.failed:
         first = tally.first_failure
         assert first is not None, "one has been counted"
-        said.append(f"{tally.failed:,} records failed, the first one: {first.place}: {first.reason}")
+        said.append(f"{counted(tally.failed, 'record')} failed, the first one: {first.place}: {first.reason}")
     return said or ["there were no records in the input"]

@@ -46,7 +46,7 @@ def drafter_lines(generation: Generation) -> list[list[str]]:
     return [
         [
             name,
-            f"{_count(counts.drafted, 'guess', 'guesses')}",
+            f"{counted(counts.drafted, 'guess', 'guesses')}",
             f"{counts.accepted} accepted ({counts.accepted / counts.drafted:.1%})",
             f"{counts.accepted / tokens:.1%} of the tokens",
         ]
@@ -66,12 +66,12 @@ def counts(generation: Generation) -> list[str]:
     """How many tokens, steps and guesses."""
     stats = generation.statistics
     parts = [
-        f"{_count(stats.tokens, 'token')} in {_count(stats.steps, 'step')}",
+        f"{counted(stats.tokens, 'token')} in {counted(stats.steps, 'step')}",
         f"{stats.tokens_per_step:.2f} tokens per step",
     ]
     if stats.acceptance_rate is not None:
         parts.append(
-            f"{stats.accepted} of {_count(stats.drafted, 'guess', 'guesses')} accepted ({stats.acceptance_rate:.1%})"
+            f"{stats.accepted} of {counted(stats.drafted, 'guess', 'guesses')} accepted ({stats.acceptance_rate:.1%})"
         )
     return parts
 
@@ -92,5 +92,6 @@ def ending(generation: Generation, decoding: DecodingSettings, cut_short: CutSho
     return [*parts, f"seed {decoding.seed}"] if decoding.temperature else parts
 
 
-def _count(number: int, noun: str, plural: str = "") -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """ "1 token", "2 tokens"."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
