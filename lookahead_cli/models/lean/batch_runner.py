@@ -27,6 +27,8 @@ class Group:
     rack: Rack
     seats: slice
     """Which of the rack."""
+    size: int
+    """Slots that are looked at, whole pages."""
     gather: Tensor
     """(sequences * rows,): for each row of the product a row of the pass; the first one where a sequence has fewer."""
     scatter: Tensor
@@ -151,13 +153,17 @@ class LeanBatchRunner:
         ]
         stored, seats, slots = zip(*entries, strict=True)
         sharing = shape.heads // shape.key_value_heads
+        size = rack.slots
+        if len(caches) == 1:  # a part of several caches would be copied together in every layer
+            size = self.pages.slots_for(max(placements[0].positions) + 1)
         masks = {
-            window: build_mask(self.pages, placements, rows, rack.slots, window, sharing, self.forward.dtype, device)
+            window: build_mask(self.pages, placements, rows, size, window, sharing, self.forward.dtype, device)
             for window in set(shape.windows)
         }
         return Group(
             rack=rack,
             seats=slice(caches[0].seat, caches[0].seat + len(caches)),
+            size=size,
             gather=torch.tensor(gather, device=device),
             scatter=torch.tensor(wanted, device=device),
             rows=torch.tensor(owners, device=device),
@@ -177,10 +183,10 @@ class LeanBatchRunner:
                 cache = rack.layers[layer]
                 kept = heads[:, shape.heads :].index_select(0, group.stored)
                 cache.view(-1, shape.head_width).index_copy_(0, group.places, kept.flatten(0, 1))
-                keys, values = cache[:, group.seats]
+                keys, values = cache[:, group.seats, :, : group.size]
                 mask = group.masks[shape.windows[layer]]
                 asked = queries.index_select(0, group.gather).view(len(mask), -1, shape.heads, shape.head_width)
-                found = attend(asked, keys.flatten(0, 1), values.flatten(0, 1), mask, rack.page_count)
+                found = attend(asked, keys.flatten(0, 1), values.flatten(0, 1), mask, group.size // self.pages.slots)
                 mixed.index_copy_(0, group.rows, found.flatten(0, 1).index_select(0, group.scatter))
             return mixed
 

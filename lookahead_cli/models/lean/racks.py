@@ -30,7 +30,6 @@ class Rack:
     """Caches of so many pages each. Occupied seats are the first ones, without a gap."""
 
     def __init__(self, architecture: Architecture, pages: Pages, count: int, dtype: torch.dtype, device: torch.device):
-        self.page_count = count
         self.slots = count * pages.slots
         self.groups = architecture.key_value_heads
         self.sitting: list[Cache] = []
