@@ -27,9 +27,8 @@ def batch(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="FILES...",
+            metavar="FILES",
             help="Files, folders or patterns; - or nothing: standard input.",
-            rich_help_panel=INPUT,
             show_default=False,
         ),
     ] = None,

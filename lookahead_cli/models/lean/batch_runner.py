@@ -6,6 +6,7 @@ computes each of its matrices by itself; and every sequence lies in its cache ex
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from lookahead_cli.models.batch_runner import BatchStep, Chunk
 from lookahead_cli.models.lean.attention import attend, build_mask, pages_for
 from lookahead_cli.models.lean.forward import FEWEST_ROWS, LeanForward
 from lookahead_cli.models.lean.memory import memory_told
-from lookahead_cli.models.lean.racks import Cache, Rack
+from lookahead_cli.models.lean.racks import MOST_SLACK, Cache, Rack
 from lookahead_cli.models.lean.slots import Placement, place
 
 
@@ -57,7 +58,8 @@ class LeanBatchRunner:
     def bytes_for(self, tokens: int) -> int:
         shape = self.forward.architecture
         slots = rack_pages(self.pages.slots_for(tokens) // self.pages.slots) * self.pages.slots
-        return 2 * shape.layers * shape.key_value_heads * shape.head_width * slots * self.forward.dtype.itemsize
+        entry = 2 * shape.layers * shape.key_value_heads * shape.head_width * self.forward.dtype.itemsize
+        return math.ceil(MOST_SLACK * slots * entry)
 
     def enter(self, sequence: int) -> None:
         self.caches[sequence] = Cache(self.pages)

@@ -10,8 +10,11 @@ from torch import Tensor
 from lookahead_cli.models.lean.architecture import Architecture
 from lookahead_cli.models.lean.slots import Pages, Placement
 
-GROWTH = 1.5
-"""Seats a rack is enlarged by at least: caches are copied whenever that happens."""
+GROWTH = 1.25
+"""A full rack is enlarged by this, and one that is emptier than its square is made smaller: caches are copied whenever
+that happens."""
+MOST_SLACK = GROWTH**2
+"""Seats that a rack has at most, as a multiple of those that are occupied."""
 
 
 class Cache:
@@ -45,7 +48,7 @@ class Rack:
     def sit(self, cache: Cache) -> None:
         """Give `cache` a seat here; what it has elsewhere comes along."""
         if len(self.sitting) == self.seats:
-            self._resize(max(int(GROWTH * self.seats), self.seats + 1))
+            self._resize(self.seats + max(int((GROWTH - 1) * self.seats), 1))
         seat = len(self.sitting)
         old = cache.rack
         if old is not None:
@@ -64,8 +67,8 @@ class Rack:
             self.sitting[cache.seat] = last
             last.seat = cache.seat
         cache.rack = None
-        if 4 * len(self.sitting) < self.seats:
-            self._resize(2 * len(self.sitting))
+        if MOST_SLACK * len(self.sitting) < self.seats:
+            self._resize(int(GROWTH * len(self.sitting)))
 
     def _resize(self, seats: int) -> None:
         """Layer by layer, so that little is in memory twice."""
