@@ -88,7 +88,7 @@ class Engine:
     def take_in(self, record: Record | BadRecord) -> Failure | None:
         """Let a record enter; a failure if that cannot be."""
         if isinstance(record, BadRecord):
-            return failure_of(record, record.reason, record.line)
+            return failure_of(record, record.reason)
         try:
             request = make_request(self.session, self.strategy, record)
             self.size.check(request.most_tokens)
@@ -133,9 +133,9 @@ class Engine:
         self.together.enter(number, request.text)
 
 
-def failure_of(record: Record | BadRecord, reason: str, line: int | None = None) -> Failure:
+def failure_of(record: Record | BadRecord, reason: str) -> Failure:
     """Why a record could not be answered."""
-    return Failure(record.number, record.id, record.place, line, reason, record.fraction)
+    return Failure(record.number, record.id, record.place, record.line, reason, record.fraction)
 
 
 def result_of(running: Running, now: float) -> Result:

@@ -88,9 +88,8 @@ def _record(
     if isinstance(content, Content):
         wanted = own if content.id is None else content.id
         if taken.take(wanted):
-            return Record(
-                number, wanted, place, content.prompt, content.messages, content.system, content.overrides, fraction
-            )
+            prompt, messages, system, overrides = content.prompt, content.messages, content.system, content.overrides
+            return Record(number, wanted, place, prompt, messages, system, overrides, fraction, line)
         content = Unusable(f'duplicate id "{shortened(wanted)}"')
     reason = str(content).encode("utf-8", "replace").decode()  # it may repeat half a character
     id = content.id if content.id is not None and taken.take(content.id) else taken.take_free(own)

@@ -25,6 +25,8 @@ class Record:
     """Keys of [decoding] it sets for itself, each of the right type and allowed."""
     fraction: float | None = None
     """Part of the input that ends with it; None where nobody knows how much there is."""
+    line: int | None = None
+    """Line in its file, from 1."""
 
 
 @dataclass(frozen=True)
