@@ -25,11 +25,13 @@ from lookahead_cli.decoding.strategy import Room
 from lookahead_cli.errors import LookaheadError
 from lookahead_cli.models.batch_runner import BatchRunner, BatchStep, Chunk
 
+LEAST_SHARED = 16
+"""Tokens that another text must begin with too for them to be taken over from it rather than read again."""
 READ_AT_ONCE = 256
 """Tokens of prompts that a pass reads: between passes that are cheap per token and writing that does not wait."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Member:
     """A text that takes part."""
 
@@ -39,13 +41,18 @@ class Member:
     """Tokens of the prompt that the model has yet to read."""
 
     @property
+    def read(self) -> int:
+        """Tokens that are in the cache."""
+        return len(self.text.committed) - 1 - len(self.unread)
+
+    @property
     def shares(self) -> Lookahead | None:
         """Its strategy, if that makes as many guesses as pay: then all texts share one budget."""
         strategy = self.text.strategy
         return strategy if isinstance(strategy, Lookahead) and strategy.nodes is None else None
 
 
-@dataclass
+@dataclass(eq=False)
 class Turn:
     """What a text does in one pass."""
 
@@ -76,6 +83,8 @@ class Together:
         self.reading: list[Member] = []
         """In the order in which they entered."""
         self.writing: list[Member] = []
+        self.gone: Member | None = None
+        """The latest text that has ended: others may still begin like it, even if all end at the same time."""
 
     def __len__(self) -> int:
         return len(self.reading) + len(self.writing)
@@ -122,25 +131,48 @@ class Together:
 
     def leave(self, number: int) -> None:
         """Take a text out."""
-        for members in (self.reading, self.writing):
-            for member in members:
-                if member.number == number:
-                    members.remove(member)
-                    member.text.strategy.end()
-                    self.runner.leave(number)
-                    return
+        [member] = [each for each in (*self.reading, *self.writing) if each.number == number]
+        (self.reading if member in self.reading else self.writing).remove(member)
+        member.text.strategy.end()
+        if not (self.runner.shares_beginnings and member.read):
+            self.runner.leave(number)
+            return
+        if self.gone is not None:
+            self.runner.leave(self.gone.number)
+        self.gone = member
 
     def _next_chunks(self) -> list[Chunk]:
         """Parts of prompts, those first that have waited longest."""
         chunks = []
         left = READ_AT_ONCE
+        gone = [] if self.gone is None else [self.gone]
+        before = [(member, member.read) for member in (*gone, *self.writing)]
         for member in self.reading:
-            if not left:
-                break
-            tokens, member.unread = member.unread[:left], member.unread[left:]
-            chunks.append(Chunk(member.number, tokens))
-            left -= len(tokens)
+            read = member.read
+            if left and (read or self._take_over(member, before)):
+                tokens, member.unread = member.unread[:left], member.unread[left:]
+                left -= len(tokens)
+                if tokens:
+                    chunks.append(Chunk(member.number, tokens))
+            before.append((member, read))
         return chunks
+
+    def _take_over(self, member: Member, before: Sequence[tuple[Member, int]]) -> bool:
+        """What another text begins with too: instructions and examples before every prompt are read once.
+
+        `before` has texts that are further on, and how many of their tokens are in the cache by now. Whether the rest
+        is to be read now: not if one of them is about to read what both begin with.
+        """
+        shared = [common_length(member.unread, other.text.to_read) for other, _ in before]
+        count = max(shared, default=0)
+        if count < LEAST_SHARED or not self.runner.shares_beginnings:
+            return True
+        other, read = before[shared.index(count)]
+        if read < count:
+            return False
+        self.runner.begin_like(member.number, other.number, count)
+        member.unread = member.unread[count:]
+        return True
 
     def _begin_writing(self) -> None:
         """Those who have read their prompt."""
@@ -193,6 +225,14 @@ class Together:
             if isinstance(what, LookaheadError) or what.finish_reason is not None:
                 self.leave(turn.member.number)
         return happened
+
+
+def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    return next(
+        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )
 
 
 def likely_rows(turns: Sequence[Turn]) -> list[LikelyTokens]:

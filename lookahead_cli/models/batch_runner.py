@@ -34,12 +34,17 @@ class BatchRunner(Protocol):
 
     vocab: int
     """Number of token ids the model takes."""
+    shares_beginnings: bool
+    """Whether `begin_like` can be done."""
 
     def bytes_for(self, tokens: int) -> int:
         """Memory that the cache of a sequence takes up that grows to so many tokens."""
 
     def enter(self, sequence: int) -> None:
         """Begin a sequence; its cache is empty."""
+
+    def begin_like(self, sequence: int, other: int, count: int) -> None:
+        """Let a sequence whose cache is empty begin with the first `count` tokens of another."""
 
     def leave(self, sequence: int) -> None:
         """End a sequence and free its cache."""

@@ -281,3 +281,25 @@ def test_wrong_use_is_one_sentence(batch: Lookahead, prompts: str, arguments: li
     assert all(part in outcome.stderr for part in said), outcome.stderr
     assert "Traceback" not in outcome.stderr
     assert outcome.stderr.count("\n") == 1
+
+
+def test_what_prompts_begin_with_in_common_is_read_once(
+    batch: Lookahead, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    run = LeanBatchRunner.run
+
+    def watched(self: LeanBatchRunner, chunks: Any, steps: Any) -> Any:
+        read.append(sum(len(chunk.tokens) for chunk in chunks))
+        return run(self, chunks, steps)
+
+    monkeypatch.setattr(LeanBatchRunner, "run", watched)
+    (tmp_path / "words.txt").write_text("\n".join(["ok", "hello", "the", "ahead", "world", "end"]))
+    asked = ["words.txt", "--template", "look ahead and return the end of this: {text}", "--no-stats"]
+    shared = batch(*asked, "--batch-size", "2")
+    once, prompts = sum(read), sum(result["prompt_tokens"] for result in objects(shared.stdout))
+    assert once < prompts / 2
+    monkeypatch.setattr(LeanBatchRunner, "shares_beginnings", False)
+    read.clear()
+    assert batch(*asked, "--batch-size", "2").stdout == shared.stdout
+    assert sum(read) == prompts - 6

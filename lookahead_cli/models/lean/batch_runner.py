@@ -47,6 +47,8 @@ class Group:
 class LeanBatchRunner:
     """Keeps a cache for each sequence."""
 
+    shares_beginnings = True
+
     def __init__(self, forward: LeanForward) -> None:
         self.forward = forward
         self.vocab = forward.architecture.vocab
@@ -63,6 +65,15 @@ class LeanBatchRunner:
 
     def enter(self, sequence: int) -> None:
         self.caches[sequence] = Cache(self.pages)
+
+    @torch.inference_mode()
+    def begin_like(self, sequence: int, other: int, count: int) -> None:
+        cache, source = self.caches[sequence], self.caches[other]
+        assert source.rack is not None, "somebody else's tokens have been read"
+        self._make_room(cache, count)
+        assert cache.rack is not None, "it has been given a seat"
+        cache.rack.copy(source, cache.seat, self.pages.slots_for(count))
+        cache.length = count
 
     @torch.inference_mode()
     def leave(self, sequence: int) -> None:
@@ -84,7 +95,7 @@ class LeanBatchRunner:
             for sequence, _, parents in parts:
                 cache = self.caches[sequence]
                 cache.placement = place(self.pages, cache.length, parents)
-                self._make_room(cache)
+                self._make_room(cache, max(cache.placement.positions) + 1)
             tokens = [token for _, its_tokens, _ in parts for token in its_tokens]
             positions = [place for sequence, _, _ in parts for place in self.caches[sequence].placement.positions]
             firsts, first = {}, 0
@@ -111,9 +122,9 @@ class LeanBatchRunner:
         for rack, its_moves in moves.items():
             rack.move(its_moves)
 
-    def _make_room(self, cache: Cache) -> None:
-        """A seat with room for the step it is about to make."""
-        needed = self.pages.slots_for(max(cache.placement.positions) + 1)
+    def _make_room(self, cache: Cache, count: int) -> None:
+        """A seat with room for so many positions."""
+        needed = self.pages.slots_for(count)
         if cache.rack is None or cache.rack.slots < needed:
             count = rack_pages(needed // self.pages.slots)
             if count not in self.racks:

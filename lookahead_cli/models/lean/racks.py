@@ -50,11 +50,9 @@ class Rack:
         if len(self.sitting) == self.seats:
             self._resize(self.seats + max(int((GROWTH - 1) * self.seats), 1))
         seat = len(self.sitting)
-        old = cache.rack
-        if old is not None:
-            for layer, others in zip(self.layers, old.layers, strict=True):
-                layer[:, seat, :, : old.slots] = others[:, cache.seat]
-            old.stand_up(cache)
+        if cache.rack is not None:
+            self.copy(cache, seat, cache.rack.slots)
+            cache.rack.stand_up(cache)
         self.sitting.append(cache)
         cache.rack, cache.seat = self, seat
 
@@ -77,6 +75,12 @@ class Rack:
             kept = min(seats, len(self.sitting))
             resized[:, :kept] = layer[:, :kept]
             self.layers[index] = resized
+
+    def copy(self, source: Cache, seat: int, slots: int) -> None:
+        """Give a seat the first `slots` of another cache, wherever that sits."""
+        assert source.rack is not None, "it has a seat"
+        for layer, others in zip(self.layers, source.rack.layers, strict=True):
+            layer[:, seat, :, :slots] = others[:, source.seat, :, :slots]
 
     def swap(self, seat: int, other: int) -> None:
         """Let two caches change seats."""
