@@ -50,7 +50,7 @@ class BatchSize:
 
     def free(self, tokens: int) -> None:
         """Give back what was reserved."""
-        self.used -= self.bytes_for(tokens)
+        self.used -= self.bytes_for(tokens) if tokens else 0
 
     def follow(self, budget: SharedBudget) -> None:
         """Choose the size anew, by what passes were found to cost."""

@@ -62,6 +62,8 @@ class Engine:
         self.running: dict[int, Running] = {}
         self.waiting: Request | None = None
         """Ready, but there is no memory for it at the moment."""
+        self.gone_tokens = 0
+        """What the latest record that has ended had reserved: its cache may still be there."""
 
     @property
     def notices(self) -> list[str]:
@@ -115,7 +117,8 @@ class Engine:
                     continue
                 outcomes.append(result_of(running, perf_counter()))
             del self.running[number]
-            self.size.free(running.request.most_tokens)
+            self.size.free(self.gone_tokens)
+            self.gone_tokens = running.request.most_tokens
         self.size.follow(self.together.budget)
         self._admit()
         return outcomes
@@ -125,8 +128,14 @@ class Engine:
 
     def _admit(self) -> None:
         """Let the one that waits in if there is memory for it by now."""
-        if self.waiting is None or not self.size.reserve(self.waiting.most_tokens):
+        if self.waiting is None:
             return
+        if not self.size.reserve(self.waiting.most_tokens):
+            self.together.forget_gone()
+            self.size.free(self.gone_tokens)
+            self.gone_tokens = 0
+            if not self.size.reserve(self.waiting.most_tokens):
+                return
         request, self.waiting = self.waiting, None
         number = request.record.number
         self.running[number] = Running(request, perf_counter())

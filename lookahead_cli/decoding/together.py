@@ -6,7 +6,7 @@ text that is being written, and reads a part of the prompts of those that have j
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -93,12 +93,12 @@ class Together:
         """Take a text in; its prompt is read with the next passes."""
         self.runner.enter(number)
         self.reading.append(Member(number, text, text.to_read))
-        self._begin_writing()
 
     def step(self) -> list[tuple[int, StepEvent | LookaheadError]]:
         """One pass; what came of it for each text that made a step. One that has ended, or failed, is out."""
         started = perf_counter()
         chunks = self._next_chunks()
+        self._begin_writing({chunk.sequence for chunk in chunks})
         turns = self._draft()
         drafted = perf_counter()
         steps = [
@@ -137,9 +137,14 @@ class Together:
         if not (self.runner.shares_beginnings and member.read):
             self.runner.leave(number)
             return
+        self.forget_gone()
+        self.gone = member
+
+    def forget_gone(self) -> None:
+        """Free the cache of the latest text that has ended."""
         if self.gone is not None:
             self.runner.leave(self.gone.number)
-        self.gone = member
+            self.gone = None
 
     def _next_chunks(self) -> list[Chunk]:
         """Parts of prompts, those first that have waited longest."""
@@ -174,10 +179,10 @@ class Together:
         member.unread = member.unread[count:]
         return True
 
-    def _begin_writing(self) -> None:
-        """Those who have read their prompt."""
-        ready = [member for member in self.reading if not member.unread]
-        self.reading = [member for member in self.reading if member.unread]
+    def _begin_writing(self, busy: Set[int] = frozenset()) -> None:
+        """Those who have read their prompt, and are not `busy` reading the last of it."""
+        ready = [member for member in self.reading if not member.unread and member.number not in busy]
+        self.reading = [member for member in self.reading if member not in ready]
         for member in ready:
             member.text.strategy.begin(member.text.committed, None)
         self.writing += ready

@@ -186,9 +186,11 @@ def test_a_hundred_thousand_lines_with_broken_ones_take_no_more_memory_than_a_th
         good = json.dumps({"prompt": "a"})
         file.write_text("".join("{broken\n" if number % 100 == 0 else good + "\n" for number in range(count)))
         asked = command(llama_folder, file, "--format", "jsonl", "-o", output, "-n", "1", "--strategy", "greedy")
-        process = subprocess.Popen(asked, env=env, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
+        with (tmp_path / "said").open("w") as said:
+            process = subprocess.Popen(asked, env=env, stderr=said)
+            _, status, usage = os.wait4(process.pid, 0)
         assert os.waitstatus_to_exitcode(status) == 1
+        assert "records answered" in (tmp_path / "said").read_text()
         peaks.append(usage.ru_maxrss)
         with output.open() as lines:
             failed = sum('"error"' in line for line in lines)
