@@ -9,7 +9,7 @@ import site
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +36,9 @@ QUIET = {
     "RAY_prestart_worker_first_driver": "0",  # a process for each core, of which ours could use none
 }
 """Environment that Ray reads when it is imported. What the user has set stays."""
+
+STDERR = 2
+"""Its file descriptor."""
 
 _HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 _SETTINGS_FRAME = 4
@@ -159,10 +162,44 @@ def join(ray: ModuleType, where: str) -> None:
     if where == LOCAL:
         options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
     try:
-        ray.init(address=where, **options)
+        with nullcontext() if where == LOCAL else stderr_closed():
+            ray.init(address=where, **options)
     except Exception as error:  # whatever it is: connections, versions, disks, time limits, in any class
+        if is_about_tokens(error):
+            raise ResourceError(
+                f"the Ray cluster at {where} lets in only those who have its token: set RAY_AUTH_MODE=token, and "
+                "RAY_AUTH_TOKEN if the token is not in ~/.ray/auth_token"
+            ) from error
         failed = "Ray cannot be started" if where == LOCAL else f"the Ray cluster at {where} cannot be joined"
         raise ResourceError(f"{failed}: {first_line(error)}") from error
+
+
+def is_about_tokens(error: BaseException | None) -> bool:
+    """Whether `error` came of a token that is missing or wrong. Ray tells it only in words."""
+    while error is not None:
+        if "AuthenticationError" in f"{type(error).__name__}: {error}":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextmanager
+def stderr_closed() -> Iterator[None]:
+    """Until it has joined a cluster and has a file to write to, the part of Ray that is not Python complains straight
+    to standard error, every second. What is wrong is told by an exception."""
+    try:
+        kept = os.dup(STDERR)
+    except OSError:  # closed by whoever started us
+        yield
+        return
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, STDERR)
+        os.close(nothing)
+        yield
+    finally:
+        os.dup2(kept, STDERR)
+        os.close(kept)
 
 
 @contextmanager
