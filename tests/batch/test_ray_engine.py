@@ -27,6 +27,7 @@ from tests.tiny_models import save_tiny_llama
 
 pytest.importorskip("ray")
 
+REPOSITORY = Path(__file__).parents[2]
 SIZE = 2
 BAD = BadRecord(5, "bad", "a.jsonl, line 6", 6, "no JSON")
 RECORDS: list[Record | BadRecord] = [
@@ -128,7 +129,9 @@ def eventually(claim: Callable[[], bool], seconds: float = 10.0) -> bool:
 def start_run(settings: Settings, count: int) -> subprocess.Popen[str]:
     """A run on a cluster of its own, in a process group of its own."""
     command = [sys.executable, "-m", "tests.batch.ray_run", settings.model_dump_json(), str(count)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=REPOSITORY
+    )
 
 
 def test_workers_say_what_one_engine_here_says(engine: RayEngine, expected: dict[str, object]) -> None:
@@ -223,6 +226,7 @@ def test_a_model_that_cannot_be_loaded_is_the_error_it_would_be_here(
         pass
     assert str(there.value) == str(here.value)
     assert type(there.value) is ModelError
+    assert import_ray().is_initialized(), "what others have joined is not left"
 
 
 @pytest.mark.slow
