@@ -46,9 +46,6 @@ class Answering(Protocol):
             LookaheadError: the run cannot go on.
         """
 
-    def close(self) -> None:
-        """There will be no more records."""
-
 
 class Engine:
     """Runs on one model in this process."""
@@ -84,7 +81,8 @@ class Engine:
             elif self.waiting is None and supply.ended:
                 return
 
-    def close(self) -> None:
+    def keep_what_was_learned(self) -> None:
+        """Store what helps the next run to guess well: numbers, nothing of any text."""
         self.session.keep_hit_rates(self.together.budget.times)
 
     def take_in(self, record: Record | BadRecord) -> Failure | None:

@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn
 
 from lookahead_cli import __version__
 from lookahead_cli.batch.engine import failure_of
-from lookahead_cli.batch.feed import Feed
+from lookahead_cli.batch.feed import Supply
 from lookahead_cli.batch.ray_cluster import Cluster, Crew, cluster_at, crew_for, import_ray
 from lookahead_cli.batch.ray_worker import BEAT, Loaded, RayWorker, Started, Worked
 from lookahead_cli.batch.records import BadRecord, Record
@@ -116,12 +116,7 @@ class RayEngine:
         """End the workers, and the cluster if it was started here."""
         self._opened.close()
 
-    def answer(self, feed: Feed, may_enter: Callable[[], bool] = lambda: True) -> Iterator[Outcome]:
-        """The outcome of every record, in the order in which they finish. `may_enter` can hold new ones back.
-
-        Raises:
-            LookaheadError: the run cannot go on.
-        """
+    def answer(self, feed: Supply, may_enter: Callable[[], bool] = lambda: True) -> Iterator[Outcome | None]:
         while True:
             yield from self._hand_out(feed, may_enter)
             self._set_to_work()
@@ -131,6 +126,7 @@ class RayEngine:
                 if self._idle and not may_enter():
                     sleep(BEAT)
             yield from self._listen()
+            yield None
 
     def _would_share_mps(self) -> bool:
         """Whether workers would all use the GPU of a Mac, which Ray does not see."""
@@ -184,7 +180,7 @@ class RayEngine:
         """Whether no call is to be answered."""
         return all(colleague.call is None for colleague in self.colleagues)
 
-    def _hand_out(self, feed: Feed, may_enter: Callable[[], bool]) -> Iterator[Failure]:
+    def _hand_out(self, feed: Supply, may_enter: Callable[[], bool]) -> Iterator[Failure]:
         """Give records to those who wait for some, to each in turn; failures are of what can be given to nobody."""
         self._hand_out_suspects()
         while wanting := [one for one in self.colleagues if one.loaded and one.call is None and one.places > 0]:
@@ -192,11 +188,11 @@ class RayEngine:
             if record is None:
                 return
             if isinstance(record, BadRecord):
-                yield failure_of(record, record.reason, record.line)
+                yield failure_of(record, record.reason)
                 continue
             min(wanting, key=lambda one: len(one.records)).give(record)
 
-    def _next_record(self, feed: Feed, may_enter: Callable[[], bool]) -> Record | BadRecord | None:
+    def _next_record(self, feed: Supply, may_enter: Callable[[], bool]) -> Record | BadRecord | None:
         """One that was interrupted, or a new one; None if there is none at the moment."""
         for record in self._again:
             if not self._is_suspect(record):

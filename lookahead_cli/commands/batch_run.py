@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -121,23 +121,24 @@ def description(run: BatchRun, settings: Settings) -> dict[str, Any]:
 @contextmanager
 def opened_engine(run: BatchRun, settings: Settings, notes: Console) -> Iterator[Answering]:
     """What answers records, with its model loaded; told what there is to know about it."""
-    with ProgressStatus(notes) as progress, interrupts_kept():
-        progress("loading torch")
-        if run.engine.name == "ray":
-            from lookahead_cli.batch.ray_engine import RayEngine
+    with ExitStack() as stack:
+        with ProgressStatus(notes) as progress, interrupts_kept():
+            progress("loading torch")
+            engine: Answering
+            if run.engine.name == "ray":
+                from lookahead_cli.batch.ray_engine import RayEngine
 
-            progress("starting workers")
-            opened: Any = RayEngine(settings, run.engine.size, run.engine.ray_address, run.engine.ray_cores)
-        else:
-            from lookahead_cli.batch.engine import Engine
-            from lookahead_cli.session import open_session
+                progress("starting workers")
+                wanted = run.engine
+                engine = stack.enter_context(RayEngine(settings, wanted.size, wanted.ray_address, wanted.ray_cores))
+            else:
+                from lookahead_cli.batch.engine import Engine
+                from lookahead_cli.session import open_session
 
-            opened = Engine(open_session(settings, progress), run.engine.size)
-    tell(notes, *opened.notices)
-    try:
-        yield opened
-    finally:
-        opened.close()
+                engine = Engine(open_session(settings, progress), run.engine.size)
+                stack.callback(engine.keep_what_was_learned)
+        tell(notes, *engine.notices)
+        yield engine
 
 
 def answer_all(run: BatchRun, engine: Answering, intake: Intake, output: Output, tally: Tally, notes: Console) -> None:

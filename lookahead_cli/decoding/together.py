@@ -90,7 +90,9 @@ class Together:
         return len(self.reading) + len(self.writing)
 
     def enter(self, number: int, text: Continuation) -> None:
-        """Take a text in; its prompt is read with the next passes."""
+        """Take a text in; its prompt is read with the next passes. No other one has this number now."""
+        if self.gone is not None and self.gone.number == number:
+            self.forget_gone()
         self.runner.enter(number)
         self.reading.append(Member(number, text, text.to_read))
 

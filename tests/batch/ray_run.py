@@ -8,13 +8,14 @@ from lookahead_cli.batch.feed import Feed
 from lookahead_cli.batch.ray_engine import RayEngine
 from lookahead_cli.batch.records import Record
 from lookahead_cli.profile import Settings
+from tests.batch.answered import outcomes
 
 
 def main(settings: str, count: str) -> None:
     """Print the id of each record when it has been answered. One worker, two records at a time."""
     records = (Record(number, str(number), "a.txt", prompt="hello world") for number in range(int(count)))
     with RayEngine(Settings.model_validate_json(settings), 2, cores=1000) as engine, Feed(records) as feed:
-        for outcome in engine.answer(feed):
+        for outcome in outcomes(engine, feed):
             print(outcome.id, flush=True)
 
 

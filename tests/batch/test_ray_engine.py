@@ -23,6 +23,7 @@ from lookahead_cli.batch.results import Failure, Outcome
 from lookahead_cli.errors import ModelError
 from lookahead_cli.profile import DecodingSettings, ModelSettings, Settings
 from lookahead_cli.session import open_session
+from tests.batch.answered import outcomes
 from tests.tiny_models import save_tiny_llama
 
 pytest.importorskip("ray")
@@ -57,7 +58,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 @pytest.fixture(scope="module")
 def expected(settings: Settings) -> dict[str, object]:
     """What the engine in this process says."""
-    return answers(Engine(open_session(settings), SIZE).answer(Feed(iter([*RECORDS, TOO_LONG]))))
+    return answers(outcomes(Engine(open_session(settings), SIZE), Feed(iter([*RECORDS, TOO_LONG]))))
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +137,7 @@ def start_run(settings: Settings, count: int) -> subprocess.Popen[str]:
 
 def test_workers_say_what_one_engine_here_says(engine: RayEngine, expected: dict[str, object]) -> None:
     assert [colleague.loaded for colleague in engine.colleagues] == [True, True]
-    assert answers(engine.answer(Feed(iter([*RECORDS, TOO_LONG])))) == expected
+    assert answers(outcomes(engine, Feed(iter([*RECORDS, TOO_LONG])))) == expected
 
 
 def test_a_short_input_is_shared_out(engine: RayEngine) -> None:
@@ -148,12 +149,12 @@ def test_a_short_input_is_shared_out(engine: RayEngine) -> None:
         shares.append([len(colleague.records) for colleague in engine.colleagues])
         return True
 
-    assert len(list(engine.answer(feed, may_enter))) == 4
+    assert len(list(outcomes(engine, feed, may_enter))) == 4
     assert [2, 2] in shares
 
 
 def test_an_empty_input_ends_at_once(engine: RayEngine) -> None:
-    assert list(engine.answer(Feed(iter([])))) == []
+    assert list(outcomes(engine, Feed(iter([])))) == []
 
 
 def test_results_come_while_the_input_is_silent(engine: RayEngine) -> None:
@@ -164,7 +165,7 @@ def test_results_come_while_the_input_is_silent(engine: RayEngine) -> None:
             yield Record(number, str(number), "-, line 1", prompt="x")
             assert eventually(lambda: len(told) > number)  # noqa: B023
 
-    for outcome in engine.answer(Feed(slow())):
+    for outcome in outcomes(engine, Feed(slow())):
         told.append(outcome.id)
     assert told == ["0", "1"]
 
@@ -179,18 +180,18 @@ def test_nothing_new_enters_while_it_is_held_back(engine: RayEngine) -> None:
         return free
 
     records = [record for record in RECORDS[:4] if isinstance(record, Record)]
-    done = [outcome.number for outcome in engine.answer(Feed(iter(records)), may_enter)]
+    done = [outcome.number for outcome in outcomes(engine, Feed(iter(records)), may_enter)]
     assert done == [record.number for record in records]
     assert False in entered
 
 
 def test_what_a_dead_worker_had_is_answered_by_another(engine: RayEngine, expected: dict[str, object]) -> None:
     def killing() -> Iterator[Outcome]:
-        outcomes = engine.answer(Feed(iter([*RECORDS, TOO_LONG])))
-        yield next(outcomes)
+        answered = outcomes(engine, Feed(iter([*RECORDS, TOO_LONG])))
+        yield next(answered)
         victim = next(colleague for colleague in engine.colleagues if colleague.records)
         import_ray().kill(victim.actor)
-        yield from outcomes
+        yield from answered
         assert victim not in engine.colleagues
 
     assert answers(killing()) == expected
@@ -211,7 +212,7 @@ def test_a_record_that_kills_its_workers_fails_and_no_other(
     monkeypatch.setattr(engine, "_set_to_work", kill_with_deadly_record)
     reason = "the worker died 3 times with it"
     failure = Failure(4, "id-4", "a.jsonl, line 5", None, reason)
-    assert answers(engine.answer(Feed(iter([*RECORDS, TOO_LONG])))) == {**expected, "id-4": failure}
+    assert answers(outcomes(engine, Feed(iter([*RECORDS, TOO_LONG])))) == {**expected, "id-4": failure}
 
 
 def test_a_model_that_cannot_be_loaded_is_the_error_it_would_be_here(
