@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 # Several test processes with several threads each would fight for the cores. Read by torch when it is imported.
@@ -20,3 +22,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("lookahead", deadline=None)
 settings.load_profile("lookahead")
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Tiny models are slower on several threads than on one."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

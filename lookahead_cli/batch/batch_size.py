@@ -23,9 +23,10 @@ class BatchSize:
     """Places and memory of a batch."""
 
     def __init__(self, size: int | Literal["auto"], memory: float, runner: BatchRunner) -> None:
-        """`memory` bytes are there for caches of `runner`."""
+        """`memory` bytes are there for caches of `runner`, which may have no use for as many as `size`."""
         self.fixed = None if size == "auto" else size
-        self.most = FIRST_AUTO_SIZE if size == "auto" else size
+        self.limit = runner.most_sequences
+        self.most = self._limited(FIRST_AUTO_SIZE if size == "auto" else size)
         """Records at a time."""
         self.memory = memory
         self.bytes_for = runner.bytes_for
@@ -55,7 +56,10 @@ class BatchSize:
     def follow(self, budget: SharedBudget) -> None:
         """Choose the size anew, by what passes were found to cost."""
         if self.fixed is None:
-            self.most = best_size(budget)
+            self.most = self._limited(best_size(budget))
+
+    def _limited(self, size: int) -> int:
+        return size if self.limit is None else min(size, self.limit)
 
 
 def best_size(budget: SharedBudget) -> int:

@@ -160,7 +160,7 @@ class Together:
                 tokens, member.unread = member.unread[:left], member.unread[left:]
                 left -= len(tokens)
                 if tokens:
-                    chunks.append(Chunk(member.number, tokens))
+                    chunks.append(Chunk(member.number, tokens, is_last=not member.unread))
             before.append((member, read))
         return chunks
 
@@ -177,8 +177,8 @@ class Together:
         other, read = before[shared.index(count)]
         if read < count:
             return False
-        self.runner.begin_like(member.number, other.number, count)
-        member.unread = member.unread[count:]
+        if self.runner.begin_like(member.number, other.number, count):
+            member.unread = member.unread[count:]
         return True
 
     def _begin_writing(self, busy: Set[int] = frozenset()) -> None:

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
 from lookahead_cli.knowledge.table import Row, TableBuilder, row_of
-from lookahead_cli.models.transformers_runner import TransformersRunner, cache_argument
+from lookahead_cli.models.transformers_forward import cache_argument
+from lookahead_cli.models.transformers_runner import TransformersRunner
 
 if TYPE_CHECKING:
     from lookahead_cli.models.loading import LoadedModel

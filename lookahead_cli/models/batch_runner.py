@@ -17,6 +17,8 @@ class Chunk:
 
     sequence: int
     tokens: Sequence[int]
+    is_last: bool
+    """Whether the prompt ends with it."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,12 @@ class BatchRunner(Protocol):
     """Number of token ids the model takes."""
     shares_beginnings: bool
     """Whether `begin_like` can be done."""
+    most_sequences: int | None
+    """How many at a time there is a use for; None: any number."""
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why sequences are not run in one pass, or None if they are."""
 
     def bytes_for(self, tokens: int) -> int:
         """Memory that the cache of a sequence takes up that grows to so many tokens."""
@@ -43,8 +51,9 @@ class BatchRunner(Protocol):
     def enter(self, sequence: int) -> None:
         """Begin a sequence; its cache is empty."""
 
-    def begin_like(self, sequence: int, other: int, count: int) -> None:
-        """Let a sequence whose cache is empty begin with the first `count` tokens of another."""
+    def begin_like(self, sequence: int, other: int, count: int) -> bool:
+        """Let a sequence whose cache is empty begin with the first `count` tokens of another. False if those are not
+        fit for it: the model breaks down over what the other read with them."""
 
     def leave(self, sequence: int) -> None:
         """End a sequence and free its cache."""

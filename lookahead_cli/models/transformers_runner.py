@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +11,11 @@ import torch
 from torch import Tensor
 
 from lookahead_cli.errors import ModelError, ResourceError
-from lookahead_cli.models.failures import first_line, memory_failure
+from lookahead_cli.models.cache_layers import keeps_a_span, layer_size, state_beside_keys_and_values
+from lookahead_cli.models.failures import first_line
 from lookahead_cli.models.runner import MOST_FORGOTTEN
 from lookahead_cli.models.seats import Unlimited
+from lookahead_cli.models.transformers_forward import TransformersForward, is_chain, visible_nodes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -32,24 +33,14 @@ class TransformersRunner:
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
-        self.device = model.device
-        self.vocab = model.get_input_embeddings().num_embeddings
-        parameters = inspect.signature(model.forward).parameters
-        self.cache_argument = cache_argument(parameters)
-        if self.cache_argument not in parameters:
-            raise ModelError(
-                f"{type(model).__name__} keeps its state in its own way, not in a transformers cache: "
-                "use a model with a KV cache"
-            )
-        self.last_logits_only: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in parameters else {}
-        # Some models count positions from 0 in every pass unless told.
-        self.takes_positions = "position_ids" in parameters
+        self.forward = TransformersForward(model)
+        self.vocab = self.forward.vocab
         self.drafted = 0
         self.length = 0
         """Entries in the cache."""
         self.rewind_obstacle: str | None = None
         try:
-            self.cache = self._new_cache()
+            self.cache = self.new_cache()
             self.rewind_obstacle = self._find_rewind_obstacle()
         except ResourceError:
             raise
@@ -58,26 +49,26 @@ class TransformersRunner:
                 f"{type(model).__name__} does not run token by token with a transformers cache ({first_line(error)}): "
                 "use another model"
             ) from error
+        self.sizes = [layer_size(layer) for layer in self.cache.layers]
+        """Of the layers of the cache."""
 
     def prefill(self, tokens: Sequence[int], take_rows: Callable[[Tensor], None] | None = None) -> None:
-        self.cache = self._new_cache()
+        self.cache = self.new_cache()
         self.length = 0
         chunk = PREFILL_CHUNK if take_rows is None else ROWS_CHUNK
         if self.rewind_obstacle is not None:
             # A running state may only be carried on token by token: such a model takes its prompt in one piece.
             chunk = max(len(tokens), 1)
-        options = self.last_logits_only if take_rows is None else {}
+        wanted = 1 if take_rows is None else None
         for start in range(0, len(tokens), chunk):
-            logits = self._forward(tokens[start : start + chunk], **options)
+            logits = self._forward(tokens[start : start + chunk], wanted=wanted)
             if take_rows is not None:
                 take_rows(logits)
             self._rewind(0)
 
     def step(self, pending: int, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         self.drafted = len(tokens)
-        if is_chain(parents):
-            return self._forward([pending, *tokens])
-        return self._forward([pending, *tokens], tree=parents)
+        return self._forward([pending, *tokens], parents)
 
     def commit(self, path: Sequence[int]) -> None:
         if any(node != place for place, node in enumerate(path)):
@@ -88,14 +79,17 @@ class TransformersRunner:
         if count:  # an empty cache does not even take a 0
             self._rewind(count)
 
+    def bytes_for(self, tokens: int) -> int:
+        return sum(size.bytes_for(tokens) for size in self.sizes)
+
     def twin(self) -> TransformersRunner:
         twin = copy.copy(self)
         twin.drafted = twin.length = 0
-        twin.cache = self._new_cache()
+        twin.cache = self.new_cache()
         return twin
 
     def branching(self, nodes: int) -> bool:
-        return self.tree_obstacle is None and self.length + 1 + nodes <= self._plain_span()
+        return self.tree_obstacle is None and self.length + 1 + nodes <= self.plain_span
 
     def seats(self) -> Unlimited:
         return Unlimited()
@@ -124,6 +118,9 @@ class TransformersRunner:
         unlike = [name for layer in self.cache.layers for name in state_beside_keys_and_values(layer)]
         if unlike:
             return f"the cache keeps more than keys and values ({unlike[0]})"
+        if any(buffer.ndim == 4 and buffer.shape[-1] == buffer.shape[-2] for buffer in self.model.buffers()):
+            # Of the shape of attention scores (GPT-Neo's local attention): right as long as a probe would be.
+            return "its attention has a mask of its own, which goes by places in the cache"
         first, pending, left, right, below, after = (self.vocab * place // 7 for place in range(1, 7))
         self.prefill([first])
         alone = self.step(pending, [right, below, after], [-1, 0, 1])  # rows: pending, right, below, after
@@ -139,51 +136,28 @@ class TransformersRunner:
         mistake = (in_line[2:] - alone[1:3]).abs().max()
         return None if distance <= PROBE_TOLERANCE * mistake else "its attention does not take a mask with branches"
 
-    def _plain_span(self) -> float:
+    @property
+    def plain_span(self) -> float:
         """Longest sequence for which every layer still attends to all of it: beyond, one mask does not fit all."""
         config = self.model.config.get_text_config()
         spans = [getattr(part, "sliding_window", None) for part in (config, *self.cache.layers)]
         return min((span for span in spans if span), default=float("inf"))
 
-    def _forward(self, tokens: Sequence[int], *, tree: Sequence[int] | None = None, **options: Any) -> Tensor:
+    def _forward(self, tokens: Sequence[int], parents: Sequence[int] = (), *, wanted: int | None = None) -> Tensor:
         """Logits (n, vocab) float32 for the positions after each of `tokens`, whose entries are added to the cache.
 
-        `tree` holds the parents of all tokens but the first, if they branch.
-
-        Raises:
-            ResourceError: the memory did not suffice.
+        `parents` are those of all tokens but the first, if they branch; `wanted` is as in `TransformersForward.run`.
         """
-        try:
-            input_ids = torch.tensor([list(tokens)], dtype=torch.long, device=self.device)
-            positions = torch.arange(self.length, self.length + len(tokens), device=self.device)
-            if tree is not None:
-                visible = visible_nodes(tree)  # (n, n)
-                positions = self.length - 1 + visible.sum(dim=1).to(self.device)
-                options["attention_mask"] = self._mask(visible)
-            if self.takes_positions:
-                options["position_ids"] = positions[None]
-            with torch.inference_mode():
-                output = self.model(input_ids=input_ids, use_cache=True, **{self.cache_argument: self.cache}, **options)
-        except (MemoryError, RuntimeError) as error:
-            lack = memory_failure(
-                error, f"a forward pass on {self.device} failed", "shorten the prompt or choose a smaller model or k"
-            )
-            if lack is not None:
-                raise lack from error
-            raise
+        positions = torch.arange(self.length, self.length + len(tokens))
+        visible = None
+        if not is_chain(parents):
+            nodes = visible_nodes(parents)  # (n, n)
+            positions = self.length - 1 + nodes.sum(dim=1)
+            committed = torch.ones((len(nodes), self.length), dtype=torch.bool)
+            visible = torch.cat([committed, nodes], dim=1)
+        logits = self.forward.run(self.cache, tokens, positions, visible, wanted=wanted)
         self.length += len(tokens)
-        logits: Tensor = output.logits[0].float()
         return logits
-
-    def _mask(self, visible: Tensor) -> Tensor:
-        """What is added to the attention scores (1, 1, n, length + n): 0 where a row may look, else a very low number.
-
-        Everything committed may be looked at, of the step itself what `visible` (n, n) says.
-        """
-        rows = len(visible)
-        mask = torch.zeros((1, 1, rows, self.length + rows), dtype=self.model.dtype)
-        mask[0, 0, :, self.length :].masked_fill_(~visible, torch.finfo(self.model.dtype).min)
-        return mask.to(self.device)
 
     @torch.inference_mode()
     def _gather(self, path: Sequence[int]) -> None:
@@ -210,7 +184,8 @@ class TransformersRunner:
         elif count:
             raise RuntimeError(f"drafts must be empty for this model: {self.rewind_obstacle}")
 
-    def _new_cache(self) -> Any:
+    def new_cache(self) -> Any:
+        """An empty transformers cache for one sequence."""
         from transformers import DynamicCache
 
         cache = DynamicCache(config=self.model.config)
@@ -228,35 +203,3 @@ class TransformersRunner:
             if not layer.is_croppable
         ]
         return obstacles[0] if obstacles else None
-
-
-def cache_argument(parameters: Collection[str]) -> str:
-    """The name of the cache among the parameters of a model's forward: it was changed between transformers releases."""
-    return "cache" if "cache" in parameters else "past_key_values"
-
-
-def keeps_a_span(layer: Any) -> bool:
-    """Whether a cache layer drops entries that have left its sliding window, if it holds any yet."""
-    return getattr(layer, "sliding_window", None) is not None and layer.is_initialized
-
-
-def is_chain(parents: Sequence[int]) -> bool:
-    """Whether each node follows the one before it."""
-    return all(parent == node - 1 for node, parent in enumerate(parents))
-
-
-def visible_nodes(parents: Sequence[int]) -> Tensor:
-    """Mask (1 + n, 1 + n) bool of a pending token and n nodes: row i may look at itself and at what it follows."""
-    visible = torch.eye(1 + len(parents), dtype=torch.bool)
-    for node, parent in enumerate(parents, start=1):
-        visible[node] |= visible[parent + 1]
-    return visible
-
-
-def state_beside_keys_and_values(layer: Any) -> list[str]:
-    """Names of tensors in a cache layer that hold something for each token and are not its keys or values."""
-    return [
-        name
-        for name, value in vars(layer).items()
-        if isinstance(value, Tensor) and value.ndim > 1 and name not in ("keys", "values")
-    ]

@@ -1,16 +1,10 @@
-"""Tiny models are slower on several threads than on one."""
+"""What all tests of decoding have in common: their models are tiny."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-import torch
 
 
-@pytest.fixture(autouse=True, scope="package")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+@pytest.fixture(autouse=True, scope="module")
+def tiny_models(one_thread: None) -> None:
+    """Every test runs on one thread."""

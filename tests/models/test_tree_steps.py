@@ -96,6 +96,17 @@ def test_a_model_that_counts_positions_by_rows_takes_no_tree() -> None:
     assert runner.tree_obstacle
 
 
+def test_a_model_that_has_a_window_of_its_own_over_the_cache_takes_no_tree() -> None:
+    """GPT-Neo's local attention counts entries, whatever positions they were given: only a long text shows it."""
+    config = transformers.GPTNeoConfig(
+        vocab_size=VOCAB, hidden_size=32, num_layers=2, num_heads=4, attention_types=[[["global", "local"], 1]],
+        window_size=SHORT_WINDOW, max_position_embeddings=64, initializer_range=0.2, bos_token_id=1, eos_token_id=None,
+    )  # fmt: skip
+    runner = TransformersRunner(tiny_model(config))
+    assert not runner.branching(2)
+    assert "mask of its own" in str(runner.tree_obstacle)
+
+
 def test_an_attention_that_ignores_the_mask_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """As flash attention does, which knows causal masks only."""
     model = tiny_model(REWINDABLE["llama"]())

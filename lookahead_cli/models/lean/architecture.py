@@ -66,6 +66,11 @@ class Architecture:
     """For each layer how many positions, its own included, a token looks back at; None: all."""
 
     @property
+    def entry_width(self) -> int:
+        """Numbers that a KV cache holds for each token."""
+        return 2 * self.layers * self.key_value_heads * self.head_width
+
+    @property
     def parameters(self) -> int:
         """Number of weights, norms and biases left out: what memory is needed for."""
         attention = self.hidden * self.head_width * 2 * (self.heads + self.key_value_heads)

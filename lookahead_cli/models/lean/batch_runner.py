@@ -47,6 +47,8 @@ class Group:
 class LeanBatchRunner:
     """Keeps a cache for each sequence."""
 
+    obstacle: str | None = None
+    most_sequences: int | None = None
     shares_beginnings = True
 
     def __init__(self, forward: LeanForward) -> None:
@@ -58,22 +60,24 @@ class LeanBatchRunner:
         self.caches: dict[int, Cache] = {}
 
     def bytes_for(self, tokens: int) -> int:
-        shape = self.forward.architecture
         slots = rack_pages(self.pages.slots_for(tokens) // self.pages.slots) * self.pages.slots
-        entry = 2 * shape.layers * shape.key_value_heads * shape.head_width * self.forward.dtype.itemsize
-        return math.ceil(MOST_SLACK * slots * entry)
+        return math.ceil(MOST_SLACK * slots * self.forward.architecture.entry_width * self.forward.dtype.itemsize)
 
     def enter(self, sequence: int) -> None:
         self.caches[sequence] = Cache(self.pages)
 
     @torch.inference_mode()
-    def begin_like(self, sequence: int, other: int, count: int) -> None:
+    def begin_like(self, sequence: int, other: int, count: int) -> bool:
         cache, source = self.caches[sequence], self.caches[other]
+        slots = self.pages.slot_of(count - 1) + 1  # what the other read next may not be finite
         assert source.rack is not None, "somebody else's tokens have been read"
+        if not source.rack.is_finite(source, slots):
+            return False
         self._make_room(cache, count)
         assert cache.rack is not None, "it has been given a seat"
-        cache.rack.copy(source, cache.seat, self.pages.slots_for(count))
+        cache.rack.copy(source, cache.seat, slots)
         cache.length = count
+        return True
 
     @torch.inference_mode()
     def leave(self, sequence: int) -> None:

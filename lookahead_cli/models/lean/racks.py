@@ -50,6 +50,8 @@ class Rack:
         if len(self.sitting) == self.seats:
             self._resize(self.seats + max(int((GROWTH - 1) * self.seats), 1))
         seat = len(self.sitting)
+        for layer in self.layers:  # who sat here before may have left something that is not finite
+            layer[:, seat] = 0
         if cache.rack is not None:
             self.copy(cache, seat, cache.rack.slots)
             cache.rack.stand_up(cache)
@@ -75,6 +77,10 @@ class Rack:
             kept = min(seats, len(self.sitting))
             resized[:, :kept] = layer[:, :kept]
             self.layers[index] = resized
+
+    def is_finite(self, cache: Cache, slots: int) -> bool:
+        """Whether all is finite in the first `slots` of a cache that sits here."""
+        return all(bool(layer[:, cache.seat, :, :slots].isfinite().all()) for layer in self.layers)
 
     def copy(self, source: Cache, seat: int, slots: int) -> None:
         """Give a seat the first `slots` of another cache, wherever that sits."""
