@@ -64,8 +64,12 @@ class Engine:
 
     @property
     def notices(self) -> list[str]:
+        said = list(self.session.notices)
+        obstacle = self.together.runner.obstacle
+        if obstacle is not None:
+            said.append(f"with this model records are decoded one after the other: {obstacle}")
         size = "auto" if self.size.fixed is None else f"{self.size.fixed}"
-        return [*self.session.notices, f"batch size {size}; KV caches take at most {self.size.memory / 1e9:.2f} GB"]
+        return [*said, f"batch size {size}; KV caches take at most {self.size.memory / 1e9:.2f} GB"]
 
     def answer(self, supply: Supply, may_enter: Callable[[], bool] = lambda: True) -> Iterator[Outcome | None]:
         while True:
