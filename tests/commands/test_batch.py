@@ -51,15 +51,15 @@ def test_results_come_in_order_with_all_there_is_to_know(batch: Lookahead, promp
     assert "KV caches take at most" in outcome.stderr
 
 
-@pytest.mark.parametrize("more", [[], ["-t", "0.9", "--seed", "5"], ["--raw", "--stop", "e"]])
-@pytest.mark.parametrize("strategy", ["lookahead", "jacobi", "greedy"])
+@pytest.mark.parametrize("more", [[], ["-t", "0.9", "--seed", "5", "--stop", "e"]])
+@pytest.mark.parametrize("strategy", ["lookahead", "speculative", "greedy"])
 def test_a_record_gives_the_same_alone_and_in_any_batch(
-    batch: Lookahead, tmp_path: Path, strategy: str, more: list[str]
+    batch: Lookahead, tmp_path: Path, strategy: str, more: list[str], llama_folder: str
 ) -> None:
     records = [{"id": f"r{place}", "prompt": prompt} for place, prompt in enumerate(PROMPTS)]
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (tmp_path / "turned.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records[::-1]))
-    asked = ["--no-stats", "--strategy", strategy, *more]
+    asked = ["--no-stats", "--strategy", strategy, "--draft-model", llama_folder, *more]
     alone = []
     for record in records[:3]:
         (tmp_path / "one.jsonl").write_text(json.dumps(record) + "\n")
@@ -81,6 +81,14 @@ def test_the_tokens_are_those_of_generate(
         assert result["text"] == single["text"]
         assert result["finish_reason"] == single["finish_reason"]
         assert len(result["provenance"]) == len(result["token_ids"])
+
+
+def test_transformers_gives_the_tokens_of_the_lean_runner(batch: Lookahead, prompts: str) -> None:
+    asked = [prompts, "--dtype", "float32", "--no-stats", "--batch-size", "4"]
+    lean, transformers = batch(*asked), batch(*asked, "--runner", "transformers")
+    assert transformers.code == 0, transformers.stderr
+    assert transformers.stdout == lean.stdout
+    assert "one after the other" not in transformers.stderr
 
 
 def test_a_seed_in_the_result_gives_the_same_text_again(

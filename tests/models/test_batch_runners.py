@@ -94,10 +94,9 @@ def test_a_batch_of_the_lean_runner_changes_no_bit(tmp_path: Path, name: str, dt
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_a_large_batch_of_the_lean_runner_changes_no_bit(tmp_path: Path, name: str, dtype: torch.dtype) -> None:
     runner = lean_with_its_bits(tmp_path, name, dtype)
-    for seed in range(4):
-        batch = LeanBatchRunner(runner.forward)
-        for story in run_through(Schedule(batch, seed, texts=20, steps=40, longest_prompt=1000, nodes=40)):
-            story.check(runner, equal)
+    batch = LeanBatchRunner(runner.forward)
+    for story in run_through(Schedule(batch, 0, texts=20, steps=40, longest_prompt=1000, nodes=40)):
+        story.check(runner, equal)
 
 
 @pytest.mark.parametrize("name", TOGETHER)
