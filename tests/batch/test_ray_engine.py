@@ -28,6 +28,8 @@ from tests.tiny_models import save_tiny_llama
 
 pytest.importorskip("ray")
 
+pytestmark = pytest.mark.slow  # clusters take their time to start
+
 REPOSITORY = Path(__file__).parents[2]
 SIZE = 2
 BAD = BadRecord(5, "bad", "a.jsonl, line 6", 6, "no JSON")
@@ -197,7 +199,6 @@ def test_what_a_dead_worker_had_is_answered_by_another(engine: RayEngine, expect
     assert answers(killing()) == expected
 
 
-@pytest.mark.slow
 def test_a_record_that_kills_its_workers_fails_and_no_other(
     engine: RayEngine, expected: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +231,6 @@ def test_a_model_that_cannot_be_loaded_is_the_error_it_would_be_here(
     assert import_ray().is_initialized(), "what others have joined is not left"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked up in /proc")
 def test_a_run_of_its_own_is_silent_whatever_dies_and_leaves_no_process(settings: Settings, mark: str) -> None:
     with start_run(settings, 30) as run:
