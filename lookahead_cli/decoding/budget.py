@@ -49,7 +49,8 @@ class StepTimes:
         assumed_cost: float = ASSUMED_COST,
     ) -> None:
         """`earlier` is what `export` gave. `widths` are kept; a width is what a curve is of, the number of nodes as a
-        rule. `assumed_cost` is what a node adds until it is known, as a part of the narrowest step measured.
+        rule. `assumed_cost` is what a node adds until it is known: to the narrowest step measured, as a part of
+        that; below it, as a part of a step without nodes.
 
         Raises:
             ArithmeticError, AttributeError, TypeError, ValueError: it is not.
@@ -99,8 +100,10 @@ class StepTimes:
 
     def _interpolate(self) -> list[float]:
         known = sorted((width, median(times)) for width, times in self.measured.items())
-        slope = self.assumed_cost * known[0][1]
-        curve = [known[0][1] - slope * (known[0][0] - nodes) for nodes in range(known[0][0])]
+        narrowest, its_seconds = known[0]
+        slope = self.assumed_cost * its_seconds
+        without_nodes = its_seconds / (1 + self.assumed_cost * narrowest)  # more than nothing, however wide it is
+        curve = [without_nodes * (1 + self.assumed_cost * nodes) for nodes in range(narrowest)]
         for (width, seconds), (following, later) in pairwise(known):
             rise = (later - seconds) / (following - width)
             curve += [seconds + rise * step for step in range(following - width)]

@@ -28,6 +28,11 @@ def test_rows_that_cost_nothing_make_a_large_batch_and_dear_ones_a_small_one() -
     assert 4 < best_size(budget(1.0, 0.5)) < MOST_AUTO_SIZE / 2
 
 
+def test_a_batch_that_has_long_been_full_stays_large() -> None:
+    """Times of narrow passes have been forgotten by then."""
+    assert best_size(SharedBudget({"48": 1.0})) > MOST_AUTO_SIZE / 2
+
+
 def test_a_number_is_taken_at_its_word() -> None:
     size = BatchSize(3, 1e9, runner())
     size.follow(budget(1.0, 0.0))

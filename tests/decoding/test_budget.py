@@ -25,6 +25,12 @@ def test_times_between_two_widths_grow_evenly() -> None:
     assert times.curve == sorted(times.curve)
 
 
+def test_a_pass_narrower_than_any_that_was_measured_takes_more_than_nothing() -> None:
+    times = StepTimes({"48": 1.0}, (1, 48, 64), 0.03)
+    assert 0 < times.curve[0] < times.curve[1] < times.curve[47] < times.curve[48] == 1.0
+    assert times.curve == sorted(times.curve)
+
+
 def test_one_slow_step_does_not_change_the_curve() -> None:
     times = StepTimes()
     for seconds in (1.0, 1.0, 90.0, 1.0):
