@@ -68,10 +68,13 @@ class Turn:
 
     def accept(self, logits: Tensor) -> None:
         self.logits = logits
+        text = self.member.text
+        said = len(text.committed)
         try:
-            self.path = self.member.text.accept(self.draft, logits)
+            self.path = text.accept(self.draft, logits)
         except LookaheadError as error:  # not a reason for the others to fail
             self.failure = error
+            del text.committed[said:]  # what the cache does not keep, nobody may take over from there
 
 
 class Together:

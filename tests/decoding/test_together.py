@@ -12,15 +12,18 @@ import pytest
 import torch
 
 from lookahead_cli.decoding.continuation import Continuation
+from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import StepEvent
+from lookahead_cli.decoding.greedy import Greedy
 from lookahead_cli.decoding.select import TokenSelector
 from lookahead_cli.decoding.shared_budget import SharedBudget
 from lookahead_cli.decoding.strategy import Strategy
-from lookahead_cli.decoding.together import Together
+from lookahead_cli.decoding.together import Member, Together, Turn
 from lookahead_cli.errors import LookaheadError
 from lookahead_cli.models.batching import batch_runner_for
 from lookahead_cli.models.runner import Runner
+from lookahead_cli.models.seats import Unlimited
 from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.profile import DecodingSettings
 from lookahead_cli.session import sampling_settings
@@ -182,6 +185,19 @@ def test_beginnings_in_common_change_nothing(lean: Runner, strategy: dict[str, A
     expected = [alone(lean, wish, **strategy) for wish in wishes]
     for size in (1, 4, 7):
         assert together(lean, wishes, size, random.Random(size), SharedBudget(), **strategy) == expected
+
+
+def test_nothing_is_said_in_a_step_that_fails() -> None:
+    """Else another text could take over from its cache what is not kept there."""
+    member = Member(0, continuation(Wish([1, 2]), Greedy(), GREEDY), unread=[])
+    draft = Draft.chain([3, 4], "copies")
+    logits = torch.nn.functional.one_hot(torch.tensor([3, 4, 5]), 9).float()
+    logits[2] = torch.nan
+    turn = Turn(member, member.text.room(lambda nodes: True, Unlimited), draft)
+    turn.accept(logits)
+    assert turn.failure is not None
+    assert turn.path == ()
+    assert member.text.committed == [1, 2]
 
 
 POISON = 50
