@@ -53,7 +53,11 @@ class BatchRunner(Protocol):
 
     def begin_like(self, sequence: int, other: int, count: int) -> bool:
         """Let a sequence whose cache is empty begin with the first `count` tokens of another. False if those are not
-        fit for it: the model breaks down over what the other read with them."""
+        fit for it: the model breaks down over what the other read with them.
+
+        Raises:
+            ResourceError: the memory did not suffice.
+        """
 
     def leave(self, sequence: int) -> None:
         """End a sequence and free its cache."""

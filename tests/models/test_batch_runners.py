@@ -12,11 +12,12 @@ import torch
 import transformers
 
 from lookahead_cli.batch.batch_size import BatchSize
+from lookahead_cli.errors import ResourceError
 from lookahead_cli.models.batch_runner import BatchRunner, BatchStep, Chunk
 from lookahead_cli.models.batching import batch_runner_for
 from lookahead_cli.models.lean.batch_runner import LeanBatchRunner
 from lookahead_cli.models.lean.exactness import find_dependent_rows
-from lookahead_cli.models.lean.racks import MOST_SLACK
+from lookahead_cli.models.lean.racks import MOST_SLACK, Rack
 from lookahead_cli.models.lean.runner import LeanRunner
 from lookahead_cli.models.one_by_one import OneByOne
 from lookahead_cli.models.transformers_batch_runner import TransformersBatchRunner
@@ -160,6 +161,20 @@ def test_the_cache_of_transformers_holds_what_is_committed_and_the_latest_pass()
         for layer in batch.cache.layers
         for entries in (layer.keys, layer.values)
     )
+
+
+def test_a_cache_that_finds_no_memory_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = LeanBatchRunner(made_runner(tmp_path, FAMILY["llama"]()).forward)
+    for sequence in (0, 1):
+        batch.enter(sequence)
+    batch.run([Chunk(0, [1, 2, 3], is_last=True)], [])
+
+    def full(rack: Rack, seats: int) -> None:
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(Rack, "_resize", full)
+    with pytest.raises(ResourceError, match="a KV cache for 2 tokens cannot be made on cpu"):
+        batch.begin_like(1, 0, 2)
 
 
 def test_racks_have_few_empty_seats_and_none_in_the_end(tmp_path: Path) -> None:

@@ -73,9 +73,10 @@ class LeanBatchRunner:
         assert source.rack is not None, "somebody else's tokens have been read"
         if not source.rack.is_finite(source, slots):
             return False
-        self._make_room(cache, count)
-        assert cache.rack is not None, "it has been given a seat"
-        cache.rack.copy(source, cache.seat, slots)
+        with memory_told(self.forward.device, f"a KV cache for {count} tokens cannot be made"):
+            self._make_room(cache, count)
+            assert cache.rack is not None, "it has been given a seat"
+            cache.rack.copy(source, cache.seat, slots)
         cache.length = count
         return True
 
