@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from lookahead_cli.models.batch_runner import BatchStep, Chunk
 from lookahead_cli.models.runner import Runner
 from lookahead_cli.models.seats import Seats
+
+if TYPE_CHECKING:
+    from lookahead_cli.models.transformers_runner import TransformersRunner
 
 
 @dataclass
@@ -34,7 +38,7 @@ class OneByOne:
     most_sequences: int | None = 1
     """Any number can be had, but several take as long side by side as one after the other, and more memory."""
 
-    def __init__(self, runner: Runner, obstacle: str) -> None:
+    def __init__(self, runner: TransformersRunner, obstacle: str) -> None:
         self.runner = runner
         self.vocab = runner.vocab
         self.obstacle: str | None = obstacle

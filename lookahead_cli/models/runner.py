@@ -52,8 +52,5 @@ class Runner(Protocol):
         The cache need not hold what lies more than MOST_FORGOTTEN behind the longest it has been since prefill.
         """
 
-    def bytes_for(self, tokens: int) -> int:
-        """Memory that the cache takes up once it holds so many tokens."""
-
     def twin(self) -> Runner:
         """Another runner of the same model: the weights are shared, the cache is its own and empty."""

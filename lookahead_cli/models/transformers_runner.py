@@ -80,6 +80,7 @@ class TransformersRunner:
             self._rewind(count)
 
     def bytes_for(self, tokens: int) -> int:
+        """Memory that the cache takes up once it holds so many tokens."""
         return sum(size.bytes_for(tokens) for size in self.sizes)
 
     def twin(self) -> TransformersRunner:

@@ -31,9 +31,6 @@ class Counting:
     def seats(self) -> Seats:
         return Unlimited()
 
-    def bytes_for(self, tokens: int) -> int:
-        return tokens
-
     def twin(self) -> Counting:
         return Counting(self.context_length, self.rewind_obstacle)
 

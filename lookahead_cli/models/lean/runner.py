@@ -90,9 +90,6 @@ class LeanRunner:
         # What lies behind is masked, as the rejected nodes of a step are, until it is written over.
         self.length -= count
 
-    def bytes_for(self, tokens: int) -> int:
-        return self.architecture.entry_width * self.pages.slots_for(tokens) * self.dtype.itemsize
-
     def twin(self) -> LeanRunner:
         twin = copy.copy(self)
         twin.length = 0
