@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lookahead_cli.batch.form import FORMATS, Form
 from lookahead_cli.batch.source import Source
+from lookahead_cli.batch.taken_ids import TakenIds
 from lookahead_cli.errors import PromptError
 
 STDIN = "-"
@@ -25,13 +26,13 @@ def find_sources(arguments: Sequence[str], form: Form) -> list[Source]:
         PromptError: something is not there, cannot be read, or is no file.
     """
     sources: dict[str, Source] = {}
-    names: set[str] = set()
+    names = TakenIds()
     for argument in arguments:
         for path in _paths(argument, form):
             real = STDIN if path is None else os.path.realpath(path)
             if real not in sources:
-                name = _free("stdin" if path is None else shown_path(path), names)
-                names.add(name)
+                # A file may be called "stdin", and two ways may lead through a link.
+                name = names.take_free("stdin" if path is None else shown_path(path))
                 sources[real] = Source(name, path, None if path is None else _size(path))
     return list(sources.values())
 
@@ -106,12 +107,3 @@ def shown_path(path: Path) -> str:
     """A path as it was given, tidied up; what is not UTF-8 in it becomes question marks."""
     name = os.path.normpath(path).replace(os.sep, "/")
     return name.encode("utf-8", "replace").decode()
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """`name`, with a number if another one has it: a file called "stdin", or two ways through a link."""
-    free, count = name, 1
-    while free in taken:
-        count += 1
-        free = f"{name}#{count}"
-    return free
