@@ -139,7 +139,8 @@ def writable(file: Path) -> Iterator[None]:
         yield
     except (OSError, NotImplementedError) as error:  # a file system without locks
         reason = getattr(error, "strerror", None) or error
-        raise ProfileError(f"option --output: {file} cannot be written: {reason}") from None
+        advice = "; make its folder first" if isinstance(error, FileNotFoundError) else ""
+        raise ProfileError(f"option --output: {file} cannot be written: {reason}{advice}") from None
 
 
 def size_of(path: Path) -> int:

@@ -99,8 +99,8 @@ def batch(
 ) -> int:
     """Answer many prompts, several at a time, and lose nothing: an interrupted run is taken up with --resume.
 
-    Each line of the input is a record: an object with prompt or messages (JSONL), a line of text, a row of CSV. Results
-    are JSON objects, a line each, in the order of the input.
+    Each line of the input is a record: an object with prompt or messages (JSONL), a line of text, a row of CSV.
+    Results are JSON objects, a line each, in the order of the input.
     """
     parameters = {name: value for name, value in context.params.items() if name != "no_stats"}
     settings = options.resolve_options(parameters).settings

@@ -83,7 +83,7 @@ def run_batch(run: BatchRun) -> int:
             return Interrupted.exit_code
         output.finish()
     tally.known, tally.failed_before = intake.known, output.failed_before
-    tell(notes, *summary(tally))
+    tell(notes, *summary(run.output, tally))
     return PARTLY_FAILED if tally.failed or tally.failed_before else 0
 
 
@@ -173,7 +173,7 @@ def interrupted(wanted: OutputWanted, tally: Tally) -> str:
     return f"interrupted after {counted(tally.done + tally.failed, 'record')}{advice}"
 
 
-def summary(tally: Tally) -> list[str]:
+def summary(wanted: OutputWanted, tally: Tally) -> list[str]:
     """What to say at the end."""
     said = []
     if tally.known:
@@ -187,5 +187,7 @@ def summary(tally: Tally) -> list[str]:
     if tally.failed:
         first = tally.first_failure
         assert first is not None, "one has been counted"
-        said.append(f"{counted(tally.failed, 'record')} failed, the first one: {first.place}: {first.reason}")
+        advice = " (--retry-failed tries again)" if wanted.run_folder is not None else ""
+        failed = counted(tally.failed, "record")
+        said.append(f"{failed} failed, the first one: {first.place}: {first.reason}{advice}")
     return said or ["there were no records in the input"]

@@ -343,7 +343,7 @@ def test_damage_elsewhere_than_at_the_end_is_refused_by_its_line(
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (OutputWanted(Path("missing/out.jsonl")), "option --output: missing/out.jsonl cannot be written: No such file"),
+        (OutputWanted(Path("missing/out.jsonl")), "out.jsonl cannot be written: No such file.*; make its folder first"),
         (OutputWanted(Path()), "option --output: . is a folder"),
         (OutputWanted(Path("/")), "option --output: / is a folder"),
         (OutputWanted(Path("n" * 300)), "option --output: n+ cannot be written: File name too long"),

@@ -136,6 +136,7 @@ def test_what_cannot_be_answered_fails_alone(batch: Lookahead, tmp_path: Path) -
     assert "duplicate id" in failed["some.jsonl:4"]["error"]
     assert "special token" in failed["special"]["error"]
     assert "5 records failed, the first one: some.jsonl, line 2" in outcome.stderr
+    assert "--retry-failed" not in outcome.stderr, "there is no file to go on with"
     assert "Traceback" not in outcome.stderr
 
 
@@ -184,7 +185,10 @@ def test_other_settings_are_no_way_to_go_on(batch: Lookahead, prompts: str) -> N
 def test_what_failed_is_tried_again_in_its_turn(batch: Lookahead, tmp_path: Path) -> None:
     file = tmp_path / "some.jsonl"
     file.write_text('{"id": "a", "prompt": "hello"}\n{"id": "b"}\n{"id": "c", "prompt": "ok"}\n')
-    assert batch("some.jsonl", "-o", "out.jsonl").code == 1
+    first = batch("some.jsonl", "-o", "out.jsonl")
+    assert first.code == 1
+    assert "1 record failed" in first.stderr
+    assert "(--retry-failed tries again)" in first.stderr
     file.write_text('{"id": "a", "prompt": "hello"}\n{"id": "b", "prompt": "x"}\n{"id": "c", "prompt": "ok"}\n')
     unchanged = batch("some.jsonl", "-o", "out.jsonl", "--resume")
     assert unchanged.code == 1
