@@ -57,6 +57,27 @@ class OutputWanted:
         """None where nothing can be gone on with."""
         return None if self.lines is None or is_stream(self.lines) else RunFolder(self.lines)
 
+    def is_own(self, path: Path, *, named: bool) -> bool:
+        """Whether the run writes this file, or an interrupted one has written it. A text file that was `named` is read.
+
+        Raises:
+            ProfileError: nobody could tell it from what will be written.
+        """
+        real = Path(os.path.realpath(path))
+        run = self.run_folder
+        if is_stdout(real) or (run is not None and (real == run.results or run.path in real.parents)):
+            return True
+        if named or self.folder is None or real.suffix.casefold() != ENDING:
+            return False
+        if real.parent != Path(os.path.realpath(self.folder)):
+            return False
+        if run is not None and not run.path.is_dir():
+            raise ProfileError(
+                f"option --out-dir: {path} is there already and would be taken for the text of a result; give another "
+                "folder"
+            )
+        return True
+
     def check(self) -> None:
         """Raise ProfileError if this cannot be done together."""
         if self.goes_on and self.run_folder is None:
@@ -169,6 +190,15 @@ def opened(wanted: OutputWanted, settings: dict[str, Any]) -> Iterator[Store]:
 
 def looks(wanted: OutputWanted) -> dict[str, Any]:
     return {"ordered": wanted.ordered, "with_tokens": wanted.with_tokens, "stats": wanted.stats}
+
+
+def is_stdout(path: Path) -> bool:
+    """Whether standard output goes to this file."""
+    try:
+        status = os.fstat(sys.stdout.fileno())
+        return stat.S_ISREG(status.st_mode) and os.path.samestat(status, path.stat())
+    except (OSError, ValueError):  # none of the system's, or no such file
+        return False
 
 
 def is_stream(path: Path) -> bool:

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from lookahead_cli.batch.form import FORMATS, Form
 from lookahead_cli.batch.source import Source
@@ -16,11 +17,22 @@ from lookahead_cli.errors import PromptError
 STDIN = "-"
 
 
-def find_sources(arguments: Sequence[str], form: Form) -> list[Source]:
+class OutputTest(Protocol):
+    """Whether the run itself writes a file. `named`: it was not found in a folder or by a pattern."""
+
+    def __call__(self, path: Path, *, named: bool) -> bool: ...
+
+
+def never(path: Path, *, named: bool) -> bool:
+    return False
+
+
+def find_sources(arguments: Sequence[str], form: Form, is_output: OutputTest = never) -> list[Source]:
     """What the arguments name, each once, in their order; folders and patterns in the order of names.
 
     `-` is standard input. A name that exists is taken as it is, even if it could be a pattern. Of a folder those files
-    are taken, at any depth, whose name ends as one of `form` does; hidden ones are not.
+    are taken, at any depth, whose name ends as one of `form` does; hidden ones are not. What the run writes is left
+    out: it would be read while it grows, for ever, and be other input when the run is gone on with.
 
     Raises:
         PromptError: something is not there, cannot be read, or is no file.
@@ -29,11 +41,15 @@ def find_sources(arguments: Sequence[str], form: Form) -> list[Source]:
     names = TakenIds()
     for argument in arguments:
         for path in _paths(argument, form):
+            if path is not None and is_output(path, named=path == Path(argument)):
+                continue
             real = STDIN if path is None else os.path.realpath(path)
             if real not in sources:
                 # A file may be called "stdin", and two ways may lead through a link.
                 name = names.take_free("stdin" if path is None else shown_path(path))
                 sources[real] = Source(name, path, None if path is None else _size(path))
+    if arguments and not sources:
+        raise PromptError("there is no input: all that is named is written by the run itself; write it elsewhere")
     return list(sources.values())
 
 

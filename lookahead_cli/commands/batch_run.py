@@ -67,7 +67,7 @@ def run_batch(run: BatchRun) -> int:
     Raises:
         LookaheadError: something ended the run; what had been answered by then has been written.
     """
-    sources = find_sources(run.files, run.form)
+    sources = find_sources(run.files, run.form, run.output.is_own)
     records = read_records(sources, run.form)
     settings = settled_before(run)
     notes = console("stderr", settings.display.color)

@@ -166,6 +166,32 @@ def test_a_run_that_goes_on_gives_the_same_file(batch: Lookahead, prompts: str, 
     assert (tmp_path / "cut.jsonl").read_bytes() == whole
 
 
+def test_what_the_run_writes_is_no_input(batch: Lookahead, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text('{"id": "a", "prompt": "hello"}\n{"id": "none"}\n')
+    command = ["in", "-o", "in/out.jsonl", "--out-dir", "in/texts", "--no-stats", "--resume"]
+    assert batch(*command).code == 1
+    results = (tmp_path / "in" / "out.jsonl").read_bytes()
+    assert [result["id"] for result in objects(results)] == ["a", "none"]
+    (tmp_path / "in" / "out.jsonl.run" / "held.jsonl").write_bytes(b"")
+    for inputs in (["in"], ["in/**/*"], ["in/a.jsonl", "in/out.jsonl"]):
+        assert "done before: 2 records" in batch(*inputs, *command[1:]).stderr
+        assert (tmp_path / "in" / "out.jsonl").read_bytes() == results
+
+
+def test_texts_do_not_go_where_prompts_are_found(batch: Lookahead, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("hello\n")
+    refused = batch("in", "--out-dir", "in")
+    assert refused.code == 2
+    assert "in/a.txt is there already and would be taken for the text of a result" in refused.stderr
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["a.txt"]
+    assert batch("in/a.txt", "--out-dir", "in").code == 0
+    nothing = batch("in/results.jsonl", "--out-dir", "in", "--resume")
+    assert nothing.code == 2
+    assert "there is no input" in nothing.stderr
+
+
 def test_a_drawn_seed_is_taken_over(batch: Lookahead, prompts: str, tmp_path: Path) -> None:
     asked = ["-o", "out.jsonl", "-t", "1.0", "--seed", "random", "--no-stats"]
     assert batch(prompts, *asked).code == 0

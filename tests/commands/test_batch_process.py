@@ -114,6 +114,17 @@ def test_in_a_pipeline_a_result_appears_while_the_input_is_still_open(llama_fold
     assert process.returncode == 0
 
 
+def test_a_folder_that_standard_output_goes_to_is_read_once(
+    llama_folder: str, tmp_path: Path, env: dict[str, str]
+) -> None:
+    (tmp_path / "prompts.jsonl").write_text('{"id": "a", "prompt": "hello"}\n')
+    output = tmp_path / "results.jsonl"
+    with output.open("wb") as stdout:
+        asked = command(llama_folder, tmp_path, "-n", "5")
+        assert subprocess.run(asked, env=env, stdout=stdout, timeout=PATIENCE).returncode == 0
+    assert [result["id"] for result in objects(output)] == ["a"]
+
+
 def test_a_closed_pipe_ends_the_run_quietly(llama_folder: str, prompts: Path, env: dict[str, str]) -> None:
     process = subprocess.Popen(command(llama_folder, prompts), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
