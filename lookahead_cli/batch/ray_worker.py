@@ -36,7 +36,7 @@ class Loaded:
     dtype: str
     """In which it computes."""
     notices: tuple[str, ...]
-    """As `Session.notices`."""
+    """As `Answering.notices`."""
     places: int
     """Records it wants."""
 
@@ -67,7 +67,7 @@ class RayWorker:
         session = open_session(self.settings)
         self.engine = Engine(session, self.size)
         self.engine.size.memory *= self.memory_share
-        return Loaded(session.settings.model.dtype, tuple(session.notices), self._wanted)
+        return Loaded(session.settings.model.dtype, tuple(self.engine.notices), self._wanted)
 
     def work(self, records: list[Record]) -> Worked:
         """Take records, and make passes until there is something to tell, something to ask for, or nothing to do.

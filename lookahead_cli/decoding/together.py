@@ -196,8 +196,9 @@ class Together:
         """Everybody's guesses: own strategies make their own, the others share what a pass is worth."""
         turns = [Turn(member, self._room(member)) for member in self.writing]
         sharing = [turn for turn in turns if turn.member.shares is not None]
-        for turn in sharing[self.budget.guessing(len(sharing)) :]:
-            turn.guesses = False
+        if sharing:
+            for turn in sharing[self.budget.guessing(len(sharing)) :]:
+                turn.guesses = False
         growers: list[tuple[Turn, Lookahead, Grower]] = []
         for turn in turns:
             strategy, committed = turn.member.shares, turn.member.text.committed
