@@ -13,6 +13,9 @@ _FULL_DISK_TEXTS = ("no space left on device", "disk quota exceeded", "os error 
 _TOO_LARGE_TEXTS = ("file too large", "os error 27")
 _EXCEPTION_NAME = re.compile(r"\b\w+(Error|Exception): ")
 _OUT_OF_MEMORY_TEXTS = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")
+_ONEDNN_WITHOUT_MEMORY = "could not create a primitive"
+"""All that oneDNN says when it finds no memory for a product. What it cannot compute it complains about at greater
+length, that of "a primitive descriptor"."""
 
 
 def disk_failure(error: BaseException, failed: str, variable: str = "LOOKAHEAD_CACHE") -> ResourceError | None:
@@ -42,8 +45,9 @@ def memory_failure(error: BaseException, failed: str, advice: str) -> ResourceEr
     for cause in _causes(error):
         if isinstance(cause, MemoryError) or type(cause).__name__ == "OutOfMemoryError":
             return ResourceError(f"{failed}: there is not enough memory; {advice}.")
-        number = cause.errno if isinstance(cause, OSError) else None
-        if number == errno.ENOMEM or any(part in str(cause).lower() for part in _OUT_OF_MEMORY_TEXTS):
+        number, text = cause.errno if isinstance(cause, OSError) else None, str(cause).lower()
+        said = text == _ONEDNN_WITHOUT_MEMORY or any(part in text for part in _OUT_OF_MEMORY_TEXTS)
+        if number == errno.ENOMEM or said:
             return ResourceError(f"{failed}: there is not enough memory; {advice}.")
     return None
 
