@@ -42,6 +42,7 @@ def lines_of(file: Path) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
+@pytest.mark.slow
 def test_ctrl_c_prints_and_saves_what_there_is_and_resume_measures_the_rest(
     tmp_path: Path, long_llama: str, env: dict[str, str]
 ) -> None:

@@ -46,6 +46,7 @@ def panels(rows: list[str]) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.slow
 def test_two_panels_are_aligned_and_hold_both_texts(parrot_folder: str, env: dict[str, str], columns: int) -> None:
     screen = started(*compare(parrot_folder, "-k", "4"), env=env, columns=columns, lines=40)
     assert screen.wait_for_end() == 0
@@ -88,6 +89,7 @@ def test_a_narrow_terminal_gets_a_table_and_one_text(parrot_folder: str, env: di
     assert "identical: lookahead" in " ".join(shown)
 
 
+@pytest.mark.slow
 def test_the_narrowest_terminal_still_has_room_for_names(parrot_folder: str, env: dict[str, str]) -> None:
     screen = started(*compare(parrot_folder, "-k", "4"), env=env, columns=24)
     assert screen.wait_for_end() == 0
@@ -96,6 +98,7 @@ def test_the_narrowest_terminal_still_has_room_for_names(parrot_folder: str, env
     assert "…" not in " ".join(shown)
 
 
+@pytest.mark.slow
 def test_more_than_two_share_one_text(parrot_folder: str, env: dict[str, str]) -> None:
     contest = ["--with", "greedy", "--with", "lookahead", "--with", "jacobi:k=4"]
     screen = started(*compare(parrot_folder, *contest), env=env, columns=100, lines=50)
@@ -119,6 +122,7 @@ def test_accepted_guesses_are_coloured_while_it_goes_on(long_parrot: str, env: d
     assert screen.wait_for_end() == 0
 
 
+@pytest.mark.slow
 def test_a_text_longer_than_the_screen_is_whole_at_the_end(long_parrot: str, env: dict[str, str]) -> None:
     screen = started(*compare(long_parrot, "-k", "8"), env=env, columns=80, lines=16)
     assert screen.wait_for_end() == 0
@@ -138,6 +142,7 @@ def test_without_colours_accepted_guesses_are_underlined(parrot_folder: str, env
     assert len(screen.underlined_text()) > 20
 
 
+@pytest.mark.slow
 def test_a_terminal_may_be_resized_meanwhile(long_parrot: str, env: dict[str, str]) -> None:
     screen = started(*compare(long_parrot), env=env, columns=100, lines=30)
     screen.wait_for("╭.*╮")
@@ -167,6 +172,7 @@ def test_ctrl_c_shows_what_has_been_said(long_parrot: str, env: dict[str, str]) 
     assert any(row.startswith("note: interrupted") for row in rows), "the ^C that the terminal shows does not move it"
 
 
+@pytest.mark.slow
 def test_json_on_a_terminal_is_one_object(parrot_folder: str, env: dict[str, str]) -> None:
     screen = Screen(*compare(parrot_folder, "--json"), env=env)
     screen.wait_for(r'\{"identical": true')

@@ -63,6 +63,7 @@ def test_no_stats_leaves_the_text_alone(parrot_folder: str, env: dict[str, str])
     assert screen.rows[-1] == "the end."
 
 
+@pytest.mark.slow
 def test_json_on_a_terminal_sends_no_control_characters(parrot_folder: str, env: dict[str, str]) -> None:
     screen = Screen(*generate(parrot_folder, "--json"), env=env)
     screen.wait_for(r'\{"text"')
@@ -98,6 +99,7 @@ def test_ctrl_c_while_loading_says_interrupted(parrot_folder: str, env: dict[str
     assert "Traceback" not in "".join(screen.rows)
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_causes_no_complaint(long_parrot: str, env: dict[str, str]) -> None:
     command = " ".join([*LOOKAHEAD, *generate(long_parrot), "| head -c 20"])
     ended = subprocess.run(["bash", "-c", command], env=env, capture_output=True, timeout=PATIENCE, check=True)
@@ -113,6 +115,7 @@ def test_a_reader_that_leaves_ends_the_program_as_shells_expect(long_parrot: str
     assert ended.stdout == "t141\n"
 
 
+@pytest.mark.slow
 def test_notes_that_nobody_can_read_do_not_cost_the_text(parrot_folder: str, env: dict[str, str]) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
@@ -146,6 +149,7 @@ def test_ctrl_c_before_the_program_is_awake_leaves_no_traceback(
     assert process.returncode in (130, -signal.SIGINT, 1)
 
 
+@pytest.mark.slow
 def test_a_full_disk_behind_the_output_is_one_sentence(parrot_folder: str, env: dict[str, str]) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
@@ -156,6 +160,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence(parrot_folder: str, env: 
     assert ended.stderr == "lookahead: the output could not be written: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_utf_8_whatever_the_locale(parrot_folder: str, env: dict[str, str]) -> None:
     ended = subprocess.run(
         [*LOOKAHEAD, *generate(parrot_folder)], env={**env, "PYTHONIOENCODING": "latin-1"}, stdin=subprocess.DEVNULL,
