@@ -20,6 +20,16 @@ class Chunk:
     is_last: bool
     """Whether the prompt ends with it."""
 
+    @property
+    def rows(self) -> Sequence[int]:
+        """The tokens that go through the model."""
+        return self.tokens
+
+    @property
+    def parents(self) -> Sequence[int]:
+        """Of all rows but the first, as in a step: each follows the one before it."""
+        return range(-1, len(self.tokens) - 2)
+
 
 @dataclass(frozen=True)
 class BatchStep:
@@ -29,6 +39,11 @@ class BatchStep:
     pending: int
     tokens: Sequence[int]
     parents: Sequence[int]
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """The tokens that go through the model."""
+        return [self.pending, *self.tokens]
 
 
 class BatchRunner(Protocol):

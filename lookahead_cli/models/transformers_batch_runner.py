@@ -7,7 +7,6 @@ by which a tree is verified in one pass: sequences are branches that part at the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,15 +26,8 @@ FLEXIBLE_ROTARY = ("dynamic", "longrope")
 """Kinds of rotary positions that transformers works out anew by the greatest position in a pass."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """The rows of one sequence in a pass."""
-
-    sequence: int
-    tokens: list[int]
-    parents: Sequence[int]
-    """Of all tokens but the first."""
-    is_step: bool = False
+Part = Chunk | BatchStep
+"""The rows of one sequence in a pass."""
 
 
 class TransformersBatchRunner:
@@ -100,9 +92,8 @@ class TransformersBatchRunner:
     def run(self, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> list[Tensor]:
         self._tidy()
         self.steps = {}
-        parts = [Part(chunk.sequence, list(chunk.tokens), range(-1, len(chunk.tokens) - 2)) for chunk in chunks]
-        parts += [Part(step.sequence, [step.pending, *step.tokens], step.parents, is_step=True) for step in steps]
-        parts = [part for part in parts if part.sequence not in self.spoilt]
+        brought: list[Part] = [*chunks, *steps]
+        parts = [part for part in brought if part.sequence not in self.spoilt]
         found, sound = self._pass(parts)
         if not sound:
             found = self._separately(parts)
@@ -124,13 +115,13 @@ class TransformersBatchRunner:
         into the cache. Chunks come first in `parts`."""
         if not parts:
             return {}, True
-        before, step_rows = len(self.owners), sum(len(part.tokens) for part in parts if part.is_step)
-        tokens = [token for part in parts for token in part.tokens]
-        rows = torch.tensor([part.sequence for part in parts for _ in part.tokens])  # (n,)
+        before, step_rows = len(self.owners), sum(len(part.rows) for part in parts if isinstance(part, BatchStep))
+        tokens = [token for part in parts for token in part.rows]
+        rows = torch.tensor([part.sequence for part in parts for _ in part.rows])  # (n,)
         nodes = [visible_nodes(part.parents) for part in parts]
         among: Tensor = torch.block_diag(*nodes)  # type: ignore[no-untyped-call]  # (n, n) bool
         visible = torch.cat([self.owners == rows[:, None], among], dim=1)
-        committed = torch.tensor([self.lengths[part.sequence] for part in parts for _ in part.tokens])
+        committed = torch.tensor([self.lengths[part.sequence] for part in parts for _ in part.rows])
         positions = committed + among.sum(dim=1) - 1
         logits = self.runner.forward.run(self.cache, tokens, positions, visible, wanted=max(step_rows, 1))
         self.owners = torch.cat([self.owners, rows])
@@ -138,8 +129,8 @@ class TransformersBatchRunner:
         start = len(tokens) - step_rows
         without_logits = len(tokens) - len(logits)
         for part in parts:
-            if part.is_step:
-                end = start + len(part.tokens)
+            if isinstance(part, BatchStep):
+                end = start + len(part.rows)
                 self.steps[part.sequence] = range(before + start, before + end)
                 found[part.sequence] = logits[start - without_logits : end - without_logits]
                 start = end
@@ -148,7 +139,7 @@ class TransformersBatchRunner:
     def _separately(self, parts: Sequence[Part]) -> dict[int, Tensor]:
         """The same again for one sequence at a time, without those whose keys or values are not finite: what is masked
         is multiplied by zero all the same, and so one of them spoils all."""
-        self._keep(torch.arange(len(self.owners) - sum(len(part.tokens) for part in parts)))
+        self._keep(torch.arange(len(self.owners) - sum(len(part.rows) for part in parts)))
         self._find_spoilt()
         self.steps = {}
         found: dict[int, Tensor] = {}

@@ -94,19 +94,19 @@ class LeanBatchRunner:
 
     @torch.inference_mode()
     def run(self, chunks: Sequence[Chunk], steps: Sequence[BatchStep]) -> list[Tensor]:
-        parts = [(chunk.sequence, list(chunk.tokens), range(-1, len(chunk.tokens) - 2)) for chunk in chunks]
-        parts += [(step.sequence, [step.pending, *step.tokens], step.parents) for step in steps]  # type: ignore[misc]
+        parts: list[Chunk | BatchStep] = [*chunks, *steps]
         with memory_told(self.forward.device, f"a pass over {len(chunks) + len(steps)} sequences failed"):
-            for sequence, _, parents in parts:
-                cache = self.caches[sequence]
-                cache.placement = place(self.pages, cache.length, parents)
+            for part in parts:
+                cache = self.caches[part.sequence]
+                cache.placement = place(self.pages, cache.length, part.parents)
                 self._make_room(cache, max(cache.placement.positions) + 1)
-            tokens = [token for _, its_tokens, _ in parts for token in its_tokens]
-            positions = [place for sequence, _, _ in parts for place in self.caches[sequence].placement.positions]
-            firsts, first = {}, 0
-            for sequence, its_tokens, _ in parts:
-                firsts[sequence] = first
-                first += len(its_tokens)
+            tokens: list[int] = []
+            positions: list[int] = []
+            firsts: dict[int, int] = {}
+            for part in parts:
+                firsts[part.sequence] = len(tokens)
+                tokens += part.rows
+                positions += self.caches[part.sequence].placement.positions
             groups = self._by_rack({self.caches[step.sequence]: firsts[step.sequence] for step in steps})
             groups += [self._group([self.caches[chunk.sequence]], [firsts[chunk.sequence]]) for chunk in chunks]
             hidden = self.forward.run(tokens, positions, self._over_caches(groups))
