@@ -73,7 +73,7 @@ class Engine:
 
     def answer(self, supply: Supply, may_enter: Callable[[], bool] = lambda: True) -> Iterator[Outcome | None]:
         while True:
-            while self._has_place() and may_enter():
+            while self.places > 0 and may_enter():
                 record = supply.take(wait=not self.running)
                 if record is None:
                     break
@@ -125,8 +125,10 @@ class Engine:
         self._admit()
         return outcomes
 
-    def _has_place(self) -> bool:
-        return self.waiting is None and len(self.running) < self.size.most
+    @property
+    def places(self) -> int:
+        """Free ones in the batch. None while a record waits for memory: the next one would take its turn."""
+        return 0 if self.waiting is not None else self.size.most - len(self.running)
 
     def _admit(self) -> None:
         """Let the one that waits in if there is memory for it by now."""

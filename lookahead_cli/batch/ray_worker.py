@@ -79,7 +79,7 @@ class RayWorker:
         outcomes: list[Outcome] = []
         until = perf_counter() + BEAT
         while True:
-            while self.inbox and self._places > 0:
+            while self.inbox and self.engine.places > 0:
                 failure = self.engine.take_in(self.inbox.popleft())
                 if failure is not None:
                     outcomes.append(failure)
@@ -88,16 +88,11 @@ class RayWorker:
             outcomes += self.engine.go_on()
             if outcomes and not self.inbox:
                 break  # a place is free that nobody here can take
-            if perf_counter() >= until and (outcomes or self._places > 0):
+            if perf_counter() >= until and (outcomes or self.engine.places > 0):
                 break
         return Worked(tuple(outcomes), self._wanted)
 
     @property
-    def _places(self) -> int:
-        """Free ones in the batch. None while a record waits for memory: the next one would take its turn."""
-        return 0 if self.engine.waiting is not None else self.engine.size.most - len(self.engine.running)
-
-    @property
     def _wanted(self) -> int:
         ready = 1 + self.engine.size.most // READY_SHARE
-        return max(0, self._places + ready - len(self.inbox))
+        return max(0, self.engine.places + ready - len(self.inbox))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from lookahead_cli.batch.result_lines import DIGEST_BYTES as DIGEST
+from lookahead_cli.batch.result_lines import digest_of
 
-DIGEST = 16
-"""Bytes: no two of all the ids anybody will ever use share one."""
 EMPTY = bytes(DIGEST)
 FIRST_PLACES = 1024
 
@@ -19,7 +18,7 @@ class TakenIds:
 
     def take(self, name: str) -> bool:
         """Take a name; False if somebody has it."""
-        digest = blake2b(name.encode("utf-8"), digest_size=DIGEST).digest()
+        digest: bytes = digest_of(name)
         place = self._find(digest)
         if self._table[place : place + DIGEST] == digest:
             return False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import stat
 import tempfile
 import unicodedata
 from pathlib import Path
 
+from lookahead_cli.batch.result_lines import digest_of
 from lookahead_cli.errors import ProfileError
 from lookahead_cli.line_file import not_written
 from lookahead_cli.models.whole_file import written_whole
@@ -47,7 +47,7 @@ def is_unseen(character: str) -> bool:
 
 
 def hash_of(id: str) -> str:
-    return hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
+    return digest_of(id).hex()[:HASH_DIGITS]
 
 
 class TextFiles:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
 INPUT, RESULTS, RUN = "Input", "Results", "Run"
 """Panels of the help page."""
-
-
-def _flag(panel: str, flag: str, help_text: str) -> Any:
-    return typer.Option(flag, help=help_text, rich_help_panel=panel)
 
 
 def batch(
@@ -40,26 +36,28 @@ def batch(
         str | None,
         options.option(INPUT, "TEXT", "Prompt with fields or columns in it: 'Summarise: {text}'.", "--template"),
     ] = None,
-    one_per_file: Annotated[bool, _flag(INPUT, "--one-per-file", "Text: each file is one prompt.")] = False,
+    one_per_file: Annotated[bool, options.flag(INPUT, "--one-per-file", "Text: each file is one prompt.")] = False,
     shard: Annotated[
         str | None, options.option(INPUT, "I/N", "Only every Nth record, beginning with the Ith.", "--shard")
     ] = None,
-    strict: Annotated[bool, _flag(INPUT, "--strict", "Stop at the first record that fails.")] = False,
+    strict: Annotated[bool, options.flag(INPUT, "--strict", "Stop at the first record that fails.")] = False,
     output: Annotated[
         Path | None, options.option(RESULTS, "FILE", "Write results to it; else to stdout.", "--output", "-o")
     ] = None,
     out_dir: Annotated[
         Path | None, options.option(RESULTS, "DIR", "Write the text of each result to a file there.", "--out-dir")
     ] = None,
-    unordered: Annotated[bool, _flag(RESULTS, "--unordered", "Results as they finish, not in order.")] = False,
+    unordered: Annotated[bool, options.flag(RESULTS, "--unordered", "Results as they finish, not in order.")] = False,
     with_tokens: Annotated[
-        bool, _flag(RESULTS, "--with-tokens", "Add token ids, and where each token came from.")
+        bool, options.flag(RESULTS, "--with-tokens", "Add token ids, and where each token came from.")
     ] = False,
     no_stats: Annotated[
-        bool, _flag(RESULTS, "--no-stats", "Leave out steps and seconds, which differ between runs.")
+        bool, options.flag(RESULTS, "--no-stats", "Leave out steps and seconds, which differ between runs.")
     ] = False,
-    resume: Annotated[bool, _flag(RESULTS, "--resume", "Go on with an interrupted run, or begin it.")] = False,
-    retry_failed: Annotated[bool, _flag(RESULTS, "--retry-failed", "Go on, and try again what failed before.")] = False,
+    resume: Annotated[bool, options.flag(RESULTS, "--resume", "Go on with an interrupted run, or begin it.")] = False,
+    retry_failed: Annotated[
+        bool, options.flag(RESULTS, "--retry-failed", "Go on, and try again what failed before.")
+    ] = False,
     batch_size: Annotated[
         str, options.option(RUN, "N|auto", "Records decoded at a time; auto: as many as pay.", "--batch-size")
     ] = "auto",
@@ -102,8 +100,7 @@ def batch(
     Each line of the input is a record: an object with prompt or messages (JSONL), a line of text, a row of CSV.
     Results are JSON objects, a line each, in the order of the input.
     """
-    parameters = {name: value for name, value in context.params.items() if name != "no_stats"}
-    settings = options.resolve_options(parameters).settings
+    settings = options.resolve_options(context.params).settings
     size, name = size_of(batch_size), engine_name(engine, ray_address, ray_cores)
 
     from lookahead_cli.batch.output import OutputWanted

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
@@ -76,7 +77,7 @@ def run_batch(run: BatchRun) -> int:
         intake = Intake(feed, output, run.shard)
         try:
             with opened_engine(run, settings, notes) as engine:
-                tally.started = Tally().started  # loading does not count
+                tally.started = perf_counter()  # loading does not count
                 answer_all(run, engine, intake, output, tally, notes)
         except KeyboardInterrupt:
             tell(notes, interrupted(run.output, tally))

@@ -23,10 +23,6 @@ CONTEST_FLAGS = {
 """Parameters that say something about a contest only, and their flags."""
 
 
-def _flag(panel: str, flag: str, help_text: str) -> Any:
-    return typer.Option(flag, help=help_text, rich_help_panel=panel)
-
-
 def bench(
     context: typer.Context,
     prompts: Annotated[
@@ -61,15 +57,19 @@ def bench(
     ] = None,
     fresh: Annotated[
         bool,
-        _flag(options.CONTEST, "--fresh", "Start each prompt with what a new process knows, not with all learned."),
+        options.flag(
+            options.CONTEST, "--fresh", "Start each prompt with what a new process knows, not with all learned."
+        ),
     ] = False,
     step_times: Annotated[
-        bool, _flag(options.CONTEST, "--step-times", "No contest: how long a forward pass takes by its rows.")
+        bool, options.flag(options.CONTEST, "--step-times", "No contest: how long a forward pass takes by its rows.")
     ] = False,
     output: Annotated[
         Path | None, options.option(FILES, "FILE", "Write every run to it, a JSON object a line.", "--output", "-o")
     ] = None,
-    resume: Annotated[bool, _flag(FILES, "--resume", "Go on with the --output of an interrupted contest.")] = False,
+    resume: Annotated[
+        bool, options.flag(FILES, "--resume", "Go on with the --output of an interrupted contest.")
+    ] = False,
     csv: Annotated[
         Path | None, options.option(FILES, "FILE", "Write a table of all runs to it at the end.", "--csv")
     ] = None,

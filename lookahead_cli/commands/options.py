@@ -47,6 +47,11 @@ def option(panel: str, metavar: str, help_text: str, *flags: str, **more: Any) -
     return typer.Option(*flags, metavar=metavar, help=help_text, rich_help_panel=panel, **more)
 
 
+def flag(panel: str, name: str, help_text: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=help_text, rich_help_panel=panel)
+
+
 def _choice(panel: str, section: str, key: str, help_text: str, *flags: str) -> Any:
     return option(panel, "NAME", help_text, *flags, autocompletion=complete_choices(section, key))
 

@@ -55,9 +55,14 @@ class Continuation:
     def accept(self, draft: Draft, logits: Tensor) -> tuple[int, ...]:
         """Say every guess the model agrees with and one token more; returns the nodes of those guesses.
 
-        `logits` (1 + len(draft), vocab) of the pending token and the nodes.
+        `logits` (1 + len(draft), vocab) of the pending token and the nodes. If it fails, nothing has been said.
         """
-        return accept(draft, logits, self.selector, self.committed)
+        said = len(self.committed)
+        try:
+            return accept(draft, logits, self.selector, self.committed)
+        except BaseException:
+            del self.committed[said:]
+            raise
 
     def conclude(
         self,

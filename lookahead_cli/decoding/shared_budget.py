@@ -48,12 +48,11 @@ class SharedBudget:
     """Decides for every pass which texts guess, and how many guesses each is given."""
 
     def __init__(self, earlier: Mapping[str, float] | None = None) -> None:
-        """`earlier` is what `export` of its `times` gave; what is none of that is left out."""
+        """`earlier` is what `export` of its `times`, by the rows of a pass, gave; what is none of that is left out."""
         try:
             self.times = StepTimes(earlier, WIDTHS, ASSUMED_COST)
         except (ArithmeticError, AttributeError, TypeError, ValueError):
             self.times = StepTimes(None, WIDTHS, ASSUMED_COST)
-        """By the rows of a pass."""
         self.idle_passes = 0
         """Since guessing was last found to pay."""
         self.passes = self.texts = self.drafted = self.accepted = self.seconds = 0.0

@@ -68,13 +68,10 @@ class Turn:
 
     def accept(self, logits: Tensor) -> None:
         self.logits = logits
-        text = self.member.text
-        said = len(text.committed)
         try:
-            self.path = text.accept(self.draft, logits)
+            self.path = self.member.text.accept(self.draft, logits)
         except LookaheadError as error:  # not a reason for the others to fail
             self.failure = error
-            del text.committed[said:]  # what the cache does not keep, nobody may take over from there
 
 
 class Together:
@@ -173,9 +170,11 @@ class Together:
         `before` has texts that are further on, and how many of their tokens are in the cache by now. Whether the rest
         is to be read now: not if one of them is about to read what both begin with.
         """
+        if not self.runner.shares_beginnings:
+            return True
         shared = [common_length(member.unread, other.text.to_read) for other, _ in before]
         count = max(shared, default=0)
-        if count < LEAST_SHARED or not self.runner.shares_beginnings:
+        if count < LEAST_SHARED:
             return True
         other, read = before[shared.index(count)]
         if read < count:

@@ -11,10 +11,10 @@ from rich.status import Status
 from rich.text import Text
 
 from lookahead_cli.batch.tally import Tally
+from lookahead_cli.render.summary import SEPARATOR
 
 SECONDS_BETWEEN_LINES = 60.0
 SECONDS_BETWEEN_PICTURES = 0.2
-SEPARATOR = " · "
 
 
 class BatchProgress:
