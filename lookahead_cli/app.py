@@ -9,6 +9,7 @@ import typer
 from lookahead_cli import __version__
 from lookahead_cli.commands.batch import batch
 from lookahead_cli.commands.bench import bench
+from lookahead_cli.commands.chat import chat
 from lookahead_cli.commands.compare import compare
 from lookahead_cli.commands.generate import generate
 
@@ -20,6 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(generate)
+app.command()(chat)
 app.command()(batch)
 app.command()(compare)
 app.command()(bench)

@@ -209,6 +209,12 @@ class DisplaySettings(Section):
     verbose: bool = setting(False, "a line for each drafter in the summary", "true or false")
 
 
+class ChatSettings(Section):
+    history: bool = setting(
+        True, "keep what is typed in a chat, readable for you only, for the arrow keys of later ones", "true or false"
+    )  # fmt: skip
+
+
 class Settings(Section):
     """Everything a run can be told, validated."""
 
@@ -217,6 +223,7 @@ class Settings(Section):
     decoding: DecodingSettings = DecodingSettings()
     prompt: PromptSettings = PromptSettings()
     display: DisplaySettings = DisplaySettings()
+    chat: ChatSettings = ChatSettings()
 
 
 SECTIONS: dict[str, type[Section]] = {

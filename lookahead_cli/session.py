@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from lookahead_cli.decoding.budget import StepTimes
-from lookahead_cli.decoding.continuation import Continuation
+from lookahead_cli.decoding.continuation import Continuation, common_length
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import Event, FinishReason, StepEvent
 from lookahead_cli.decoding.lookahead import Lookahead
@@ -80,11 +80,18 @@ class Generation:
 
 
 @dataclass
-class Turn:
-    """Whose turn it is: sessions that share a KV cache share this."""
+class CacheUse:
+    """Who has the KV cache, and what lies in it: sessions that share one share this."""
 
     holder: object = None
-    """Stands for the generation that has the cache."""
+    """Stands for the generation that has it."""
+    tokens: Sequence[int] = ()
+    """What the model has read. Nothing is said of it while the model is at work: it may be stopped in the middle."""
+
+    def claim(self) -> object:
+        """Take the cache: whoever had it must not go on with it. Returns the new holder."""
+        self.holder, self.tokens = object(), ()
+        return self.holder
 
 
 @dataclass
@@ -104,26 +111,36 @@ class Session:
     """Of the latest generation; with `across_prompts` it serves the next one too."""
     keeps_hit_rates: bool = True
     """Whether what is learned about kinds of guesses is stored for later processes."""
-    turn: Turn = field(default_factory=Turn)
+    cache_use: CacheUse = field(default_factory=CacheUse)
 
     @property
     def runner(self) -> Runner:
         """What runs the model."""
         return self.loaded.runner
 
-    def generate(self, prompt: str) -> Generation:
+    def generate(
+        self,
+        prompt: str | Sequence[Message],
+        *,
+        system: str | None = None,
+        carry_on: bool = False,
+        progress: Progress = silent,
+    ) -> Generation:
         """Start a generation; nothing is computed until it is iterated. One at a time: they share the KV cache.
+
+        `prompt` may be a conversation, and `system` another system text than that of the settings. With `carry_on` the
+        model does not read again what it has read last, as far as the prompt begins with it: the turns of a
+        conversation so far. `progress` hears how far the reading of the prompt has come.
 
         Raises:
             ModelError: the model's chat template refuses the conversation, its tokenizer is another model's, or the
                 draft model, if it was not needed before, cannot be used.
             PromptError: the prompt has no tokens or leaves no room in the context.
         """
-        ids, ending = self.prepare(prompt)
+        ids, ending = self.prepare(prompt, system)
         sampling = sampling_settings(self.settings.decoding)
         text = Continuation(ids, self.strategy_for(sampling), TokenSelector(sampling), ending)
-        events = decode(self.runner, text)
-        return Generation(ids, self._while_latest(events))
+        return Generation(ids, self._events(text, carry_on, progress))
 
     def prepare(
         self,
@@ -187,7 +204,7 @@ class Session:
     def beside(self, decoding: DecodingSettings) -> Session:
         """Like `with_decoding`, but with a KV cache of its own: generations of both may go on by turns."""
         loaded = replace(self.loaded, runner=self.runner.twin())
-        return replace(self.with_decoding(decoding), loaded=loaded, turn=Turn())
+        return replace(self.with_decoding(decoding), loaded=loaded, cache_use=CacheUse())
 
     def limited(self, max_new_tokens: int) -> Session:
         """The same for short texts, with nothing learned: for warming up."""
@@ -237,17 +254,27 @@ class Session:
                 "shorten it, or raise context_length if the model was made for more"
             )
 
-    def _while_latest(self, events: Iterator[Event]) -> Iterator[Event]:
+    def _events(self, text: Continuation, carry_on: bool, progress: Progress) -> Iterator[Event]:
         """The events, until another generation has taken the cache: going on would give wrong tokens."""
-        mine = self.turn.holder = object()
+        use = self.cache_use
+        kept = self._kept(text.committed[:-1]) if carry_on else 0
+        mine = use.claim()
         try:
-            for event in events:
+            for event in decode(self.runner, text, kept, progress):
+                use.tokens = text.committed[:-1]
                 yield event
-                if self.turn.holder is not mine:
+                if use.holder is not mine:
                     raise LookaheadError("another generation of this session has begun: finish one before the next")
+                use.tokens = ()
+            use.tokens = text.committed[:-1]
         finally:
-            if self.turn.holder is mine:
+            if use.holder is mine:
                 self.keep_hit_rates()
+
+    def _kept(self, prompt: Sequence[int]) -> int:
+        """How many tokens that `prompt` begins with can stay in the cache."""
+        same = common_length(self.cache_use.tokens, prompt)
+        return same if self.runner.keeps(same) else 0
 
 
 def open_session(settings: Settings, progress: Progress = silent) -> Session:

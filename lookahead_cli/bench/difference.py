@@ -49,7 +49,7 @@ def explain(
 ) -> Difference:
     """What stands at the first difference, and the logits there: one more forward pass over the text up to it."""
     text = [*prompt_ids, *expected[:position]]
-    session.turn.holder = None  # whoever had the cache must not go on with it
+    session.cache_use.claim()
     gap = None
     with suppress(*FAILURES):  # what has been found out is worth more than this number
         session.runner.prefill(text[:-1])

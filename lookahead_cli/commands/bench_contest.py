@@ -137,7 +137,7 @@ def measure_curve(session: Session, measured: list[MeasuredSteps], progress: Pro
     """Add the step times for the plot to `measured`, the latest last; returns what ended that early."""
     from lookahead_cli.bench.step_times import measure_steps
 
-    session.turn.holder = None  # whoever had the cache must not go on with it
+    session.cache_use.claim()
     try:
         progress("measuring step times")
         measured.extend(measure_steps(session.runner, session.loaded.context_length, REPEATS_FOR_PLOT))

@@ -93,9 +93,8 @@ def run(settings: Settings, prompt: str, as_json: bool) -> int:
         from lookahead_cli.session import open_session
 
         session = open_session(settings, progress)
-        generation = session.generate(prompt)
+        generation = session.generate(prompt, progress=progress)
         events = iter(generation)
-        progress(f"reading the prompt, {len(generation.prompt_ids)} tokens")
         next(events)
     tell(notes, *session.notices)
     with writing_output():

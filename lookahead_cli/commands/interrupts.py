@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -36,3 +36,22 @@ def interrupts_kept() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if heard:
         raise Interrupted("interrupted")
+
+
+@contextmanager
+def stops_noted() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C inside asks for a stop at the next good moment: what it gives says whether somebody did. The second time
+    it is raised, for a moment that does not come."""
+    asked = False
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -107,3 +107,11 @@ def take_until_end(tokens: Sequence[int], ending: Ending) -> tuple[tuple[str, ..
         if finish_reason is not None:
             return tuple(texts), finish_reason
     return tuple(texts), None
+
+
+def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    return next(
+        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )

@@ -59,8 +59,10 @@ class PrefillEvent:
     """The prompt has been run through the model, all but its last token; no token has come out yet."""
 
     tokens: int
-    """How many that were."""
+    """How many of them that were."""
     seconds: float
+    kept: int = 0
+    """How many more there are that the model had read before."""
 
 
 Event = PrefillEvent | StepEvent

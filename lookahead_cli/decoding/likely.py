@@ -36,6 +36,8 @@ class LikelyTokens:
     ids: list[list[int]]
     probabilities: list[list[float]]
     """Of the model at temperature 1."""
+    first: int = 0
+    """Of a prompt: how many of its tokens have no row, since they had been read before. Row 0 belongs to the next."""
 
     def extend(self, later: LikelyTokens) -> None:
         """Append the rows of `later`."""

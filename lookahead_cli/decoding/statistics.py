@@ -24,6 +24,9 @@ class Statistics:
     """Running totals. Times are in seconds of wall time; rates are per second."""
 
     prefill_tokens: int = 0
+    """Tokens of the prompt that were read."""
+    kept_tokens: int = 0
+    """Those that the model had read before."""
     tokens: int = 0
     steps: int = 0
     drafters: dict[str, DrafterCounts] = field(default_factory=dict)
@@ -46,6 +49,7 @@ class Statistics:
     def add(self, event: Event) -> None:
         if isinstance(event, PrefillEvent):
             self.prefill_tokens = event.tokens
+            self.kept_tokens = event.kept
             self.prefill_seconds = event.seconds
             return
         self.steps += 1
@@ -67,6 +71,7 @@ class Statistics:
     def include(self, other: Statistics) -> None:
         """Add the counts and times of another generation; the time to the first token stays one generation's own."""
         self.prefill_tokens += other.prefill_tokens
+        self.kept_tokens += other.kept_tokens
         self.tokens += other.tokens
         self.steps += other.steps
         self.prefill_seconds += other.prefill_seconds

@@ -31,8 +31,8 @@ class Strategy(Protocol):
     """Whether it has a use for what the model finds likely inside the prompt, which costs time to work out."""
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
-        """The prompt has been processed. `likely` has a row for each of its tokens but the last, if it was wanted;
-        None too for a prompt of one token."""
+        """The prompt has been processed. `likely` has a row for each of its tokens but the last, if it was wanted and
+        but for those read for an earlier sequence; None too if there was nothing to read."""
 
     def draft(self, committed: Sequence[int], room: Room) -> Draft:
         """Guesses for the tokens after `committed`."""

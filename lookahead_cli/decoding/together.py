@@ -14,7 +14,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from lookahead_cli.decoding.continuation import Continuation, StepSeconds
+from lookahead_cli.decoding.continuation import Continuation, StepSeconds, common_length
 from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.events import StepEvent
 from lookahead_cli.decoding.growth import Grower
@@ -235,14 +235,6 @@ class Together:
             if isinstance(what, LookaheadError) or what.finish_reason is not None:
                 self.leave(turn.member.number)
         return happened
-
-
-def common_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with."""
-    return next(
-        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
-    )
 
 
 def likely_rows(turns: Sequence[Turn]) -> list[LikelyTokens]:

@@ -13,6 +13,10 @@ MOST_FORGOTTEN = 64
 """Committed tokens that can be taken back. Layers with a sliding window keep so many entries more than they look at."""
 
 
+def nobody(read: int) -> None:
+    """Hears how far the reading of a prompt has come, and does nothing."""
+
+
 class Runner(Protocol):
     """A model with its KV cache, for one sequence at a time."""
 
@@ -32,9 +36,24 @@ class Runner(Protocol):
     def seats(self) -> Seats:
         """Room for the nodes of the next step's tree, if it branches."""
 
-    def prefill(self, tokens: Sequence[int], take_rows: Callable[[Tensor], None] | None = None) -> None:
-        """Start a new sequence with `tokens`. `take_rows` is given the logits (n, vocab) of every part of them in turn;
-        without it they need not be worked out."""
+    def keeps(self, count: int) -> bool:
+        """Whether a new sequence can begin with the first `count` committed tokens of the last one as they lie in the
+        cache."""
+
+    def prefill(
+        self,
+        tokens: Sequence[int],
+        take_rows: Callable[[Tensor], None] | None = None,
+        *,
+        kept: int = 0,
+        tell: Callable[[int], None] = nobody,
+    ) -> None:
+        """Start a new sequence with `tokens`, of which the first `kept` are in the cache already (see `keeps`).
+
+        `take_rows` is given the logits (n, vocab) of every part of the others in turn; without it they need not be
+        worked out. `tell` hears after each part how many of `tokens` are in the cache: it may end the whole with an
+        exception.
+        """
 
     def step(self, pending: int, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         """Run the pending token and a tree of guesses after it; logits (1 + len(tokens), vocab) float32.

@@ -13,7 +13,7 @@ from torch import Tensor
 from lookahead_cli.errors import ModelError, ResourceError
 from lookahead_cli.models.cache_layers import keeps_a_span, layer_size, state_beside_keys_and_values
 from lookahead_cli.models.failures import first_line
-from lookahead_cli.models.runner import MOST_FORGOTTEN
+from lookahead_cli.models.runner import MOST_FORGOTTEN, nobody
 from lookahead_cli.models.seats import Unlimited
 from lookahead_cli.models.transformers_forward import TransformersForward, is_chain, visible_nodes
 
@@ -38,6 +38,8 @@ class TransformersRunner:
         self.drafted = 0
         self.length = 0
         """Entries in the cache."""
+        self.longest = 0
+        """The most that were committed since the last prefill from the start."""
         self.rewind_obstacle: str | None = None
         try:
             self.cache = self.new_cache()
@@ -52,19 +54,35 @@ class TransformersRunner:
         self.sizes = [layer_size(layer) for layer in self.cache.layers]
         """Of the layers of the cache."""
 
-    def prefill(self, tokens: Sequence[int], take_rows: Callable[[Tensor], None] | None = None) -> None:
-        self.cache = self.new_cache()
-        self.length = 0
+    def keeps(self, count: int) -> bool:
+        if self.rewind_obstacle is not None or count > self.length:
+            return False
+        return self.longest <= self.plain_span or self.longest - count <= MOST_FORGOTTEN
+
+    def prefill(
+        self,
+        tokens: Sequence[int],
+        take_rows: Callable[[Tensor], None] | None = None,
+        *,
+        kept: int = 0,
+        tell: Callable[[int], None] = nobody,
+    ) -> None:
+        if kept:
+            self.forget(self.length - kept)
+        else:
+            self.cache = self.new_cache()
+            self.length = self.longest = 0
         chunk = PREFILL_CHUNK if take_rows is None else ROWS_CHUNK
         if self.rewind_obstacle is not None:
             # A running state may only be carried on token by token: such a model takes its prompt in one piece.
             chunk = max(len(tokens), 1)
         wanted = 1 if take_rows is None else None
-        for start in range(0, len(tokens), chunk):
+        for start in range(kept, len(tokens), chunk):
             logits = self._forward(tokens[start : start + chunk], wanted=wanted)
             if take_rows is not None:
                 take_rows(logits)
             self._rewind(0)
+            tell(self.length)
 
     def step(self, pending: int, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         self.drafted = len(tokens)
@@ -85,7 +103,7 @@ class TransformersRunner:
 
     def twin(self) -> TransformersRunner:
         twin = copy.copy(self)
-        twin.drafted = twin.length = 0
+        twin.drafted = twin.length = twin.longest = 0
         twin.cache = self.new_cache()
         return twin
 
@@ -100,7 +118,7 @@ class TransformersRunner:
         """Why branches cannot be verified in one pass, or None if they can. Asked of the model, once, by trying."""
         if self.rewind_obstacle:
             return self.rewind_obstacle
-        kept = self.cache, self.length, self.drafted
+        kept = self.cache, self.length, self.longest, self.drafted
         try:
             return self._try_branches()
         except ResourceError:
@@ -108,7 +126,7 @@ class TransformersRunner:
         except Exception as error:  # an attention kernel that does not take such a mask says so in its own way
             return first_line(error)
         finally:
-            self.cache, self.length, self.drafted = kept
+            self.cache, self.length, self.longest, self.drafted = kept
 
     def _try_branches(self) -> str | None:
         """Run a small tree and compare it with its paths run alone: the logits, and those after committing a path.
@@ -175,6 +193,7 @@ class TransformersRunner:
         """Take the last `count` entries out of the cache. Layers that keep a fixed span shrink here, to that span and
         what can be forgotten; transformers would keep the span alone."""
         self.length -= count
+        self.longest = max(self.longest, self.length)
         if self.rewind_obstacle is None:
             spans = [(layer, layer.keys, layer.values) for layer in self.cache.layers if keeps_a_span(layer)]
             self.cache.crop(-count)

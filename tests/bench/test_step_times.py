@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from lookahead_cli.bench.step_times import REPEATS, ROWS, TEXT_TOKENS, measure_steps
+from lookahead_cli.models.runner import nobody
 from lookahead_cli.models.seats import Seats, Unlimited
 
 
@@ -34,7 +35,17 @@ class Counting:
     def twin(self) -> Counting:
         return Counting(self.context_length, self.rewind_obstacle)
 
-    def prefill(self, tokens: Sequence[int], take_rows: Callable[[Tensor], None] | None = None) -> None:
+    def keeps(self, count: int) -> bool:
+        return False
+
+    def prefill(
+        self,
+        tokens: Sequence[int],
+        take_rows: Callable[[Tensor], None] | None = None,
+        *,
+        kept: int = 0,
+        tell: Callable[[int], None] = nobody,
+    ) -> None:
         assert all(0 <= token < self.vocab for token in tokens)
         self.length = len(tokens)
 

@@ -11,7 +11,7 @@ import pyte
 
 COLUMNS, LINES = 120, 30
 LOOKAHEAD = [sys.executable, "-m", "lookahead_cli"]
-PATIENCE = 120
+PATIENCE = 30
 """Seconds: importing torch on a busy machine takes a while."""
 
 

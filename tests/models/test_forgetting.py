@@ -116,6 +116,67 @@ def test_a_full_window_has_what_it_needs_to_go_back_and_hardly_more(name: str) -
     close(runner.step(tokens[0], tokens[1:], range(-1, 7)), after_fresh_prefill(runner, prompt, tokens))
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_a_sequence_that_begins_like_the_last_one_has_the_bits_of_a_fresh_one(
+    tmp_path: Path, dtype: torch.dtype
+) -> None:
+    runner = lean_with_its_bits(tmp_path, "llama-real-heads", dtype)
+
+    @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+    @given(lengths, tails, st.integers(0, 340), st.integers(0, 300), tails)
+    def check(length: int, said: list[int], kept: int, new: int, tokens: list[int]) -> None:
+        prompt = random_tokens(length)
+        runner.prefill(prompt)
+        say(runner, said)
+        committed = [*prompt, *said, 6, 8, 9][: runner.length]
+        kept = min(kept, len(committed))
+        assert runner.keeps(kept)
+        following = [*committed[:kept], *random_tokens(new, seed=1)]
+        rows: list[torch.Tensor] = []
+        heard: list[int] = []
+        runner.prefill(following, rows.append, kept=kept, tell=heard.append)
+        assert sum(map(len, rows)) == new
+        assert heard[-1:] == [len(following)] * bool(new)
+        found = runner.step(tokens[0], tokens[1:], range(-1, len(tokens) - 2))
+        assert torch.equal(found, after_fresh_prefill(runner, following, tokens))
+
+    check()
+
+
+@pytest.mark.parametrize("name", REWINDABLE)
+def test_a_sequence_that_begins_like_the_last_one_goes_on_from_there_in_the_transformers_runner(name: str) -> None:
+    runner = TransformersRunner(tiny_model(REWINDABLE[name]()))
+
+    @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.integers(1, 12 * SHORT_WINDOW), tails, st.integers(1, 140), st.integers(0, 60), tails)
+    def check(length: int, said: list[int], kept: int, new: int, tokens: list[int]) -> None:
+        prompt = random_tokens(length)
+        runner.prefill(prompt)
+        for token in said:
+            runner.step(token, [], [])
+            runner.commit([])
+        committed = [*prompt, *said]
+        kept = min(kept, len(committed))
+        following = [*committed[:kept], *random_tokens(new, seed=1)]
+        if runner.keeps(kept):
+            runner.prefill(following, kept=kept)
+            found = runner.step(tokens[0], tokens[1:], range(-1, len(tokens) - 2))
+            close(found, after_fresh_prefill(runner, following, tokens))
+        else:
+            assert name in ("mistral", "gemma3"), "only a window forgets"
+            assert len(committed) - kept > MOST_FORGOTTEN
+
+    check()
+
+
+def test_going_back_twice_goes_no_further_than_the_cache_can(tmp_path: Path) -> None:
+    runner = TransformersRunner(tiny_model(REWINDABLE["mistral"]()))
+    runner.prefill(random_tokens(150))
+    assert runner.keeps(150 - MOST_FORGOTTEN)
+    runner.prefill(random_tokens(150 - MOST_FORGOTTEN), kept=150 - MOST_FORGOTTEN)
+    assert not runner.keeps(150 - 2 * MOST_FORGOTTEN)
+
+
 def test_a_running_state_cannot_forget() -> None:
     runner = TransformersRunner(tiny_model(RUNNING_STATE["mamba"]()))
     runner.prefill([1, 2, 3])

@@ -91,7 +91,8 @@ class Drafter(Protocol):
     """Tells it from all others, for what is learned about it."""
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
-        """A new sequence. `likely` has a row for each prompt token but the last; None if they are not known."""
+        """A new sequence. `likely` has a row for each prompt token but the last and those read for an earlier sequence;
+        None if they are not known."""
 
     def root(self, committed: Sequence[int]) -> Any:
         """State at the pending token, the last of `committed`."""

@@ -30,7 +30,7 @@ class RunnerUps:
         self.latest = []
         if likely is not None:
             for row in range(max(0, len(likely) - ROWS), len(likely)):
-                self._remember(prompt[row + 1], likely, row)
+                self._remember(prompt[likely.first + row + 1], likely, row)
 
     def root(self, committed: Sequence[int]) -> bool:
         return True

@@ -37,8 +37,10 @@ class Successors(ByContext, SharedByTexts):
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
         if likely is None:
             return
-        for end in range(self.order, len(likely) + 1):
-            self._store(tuple(prompt[end - self.order : end]), likely, end - 1)
+        for row in range(len(likely)):
+            end = likely.first + row + 1
+            if end >= self.order:
+                self._store(tuple(prompt[end - self.order : end]), likely, row)
 
     def guesses(self, state: tuple[int, ...]) -> Mapping[int, int]:
         context = state[-self.order :]

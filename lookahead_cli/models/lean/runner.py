@@ -18,6 +18,7 @@ from lookahead_cli.models.lean.attention import attend, build_mask, pages_for
 from lookahead_cli.models.lean.forward import LeanForward
 from lookahead_cli.models.lean.memory import memory_told
 from lookahead_cli.models.lean.slots import Placement, place
+from lookahead_cli.models.runner import nobody
 
 PREFILL_CHUNK = 256
 """Prompt tokens per forward pass: bounds the memory for activations and the wait until Ctrl-C is heard."""
@@ -59,10 +60,24 @@ class LeanRunner:
     def seats(self) -> Placement:
         return Placement(self.pages, self.length)
 
-    def prefill(self, tokens: Sequence[int], take_rows: Callable[[Tensor], None] | None = None) -> None:
-        self.length = 0
-        self.cache = self._empty_cache(self.pages.slots_for(len(tokens) + 1))
-        for start in range(0, len(tokens), PREFILL_CHUNK):
+    def keeps(self, count: int) -> bool:
+        return count <= self.length
+
+    def prefill(
+        self,
+        tokens: Sequence[int],
+        take_rows: Callable[[Tensor], None] | None = None,
+        *,
+        kept: int = 0,
+        tell: Callable[[int], None] = nobody,
+    ) -> None:
+        self.length = kept
+        slots = self.pages.slots_for(len(tokens) + 1)
+        if kept:
+            self._make_room(slots)
+        else:
+            self.cache = self._empty_cache(slots)
+        for start in range(kept, len(tokens), PREFILL_CHUNK):
             chunk = tokens[start : start + PREFILL_CHUNK]
             chain = place(self.pages, self.length, range(-1, len(chunk) - 2))
             with memory_told(self.device, f"a forward pass over {len(chunk)} tokens failed"):
@@ -70,6 +85,7 @@ class LeanRunner:
                 self.length += len(chunk)
                 if take_rows is not None:
                     take_rows(self._logits(rows, len(chunk)))
+            tell(self.length)
 
     def step(self, pending: int, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         self.placement = place(self.pages, self.length, parents)

@@ -1,0 +1,131 @@
+"""A conversation with a loaded model: each answer goes on where the last one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from lookahead_cli.chat.conversation import Conversation
+from lookahead_cli.decoding.statistics import Statistics
+from lookahead_cli.decoding.strategy import Strategy
+from lookahead_cli.errors import PromptError
+from lookahead_cli.layers import with_values
+from lookahead_cli.models.progress import Progress, silent
+from lookahead_cli.profile import LARGEST_SEED, DecodingSettings, DisplaySettings, draw_seed
+from lookahead_cli.session import Generation, Session, sampling_settings
+from lookahead_cli.text.chat import Message, encode
+
+ANSWER_SHARE = 4
+"""At least this part of the context is left for an answer, if the answer may be that long."""
+SPARE_SHARE = 8
+"""This part more becomes free when turns are dropped, so that not every turn has to drop some."""
+ENDINGS_ONLY = {"max_new_tokens", "stop"}
+"""Settings that only say where an answer ends: what was learned stays as it is."""
+SAMPLING_ONLY = {"temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed"}
+"""Settings that only say how tokens are chosen: a strategy beside the old one knows what that knew."""
+
+
+@dataclass
+class Talk:
+    """A conversation and the model that answers. One answer at a time."""
+
+    session: Session
+    conversation: Conversation
+    latest: Generation | None = None
+    """The latest answer, as it was generated."""
+    totals: Statistics = field(default_factory=Statistics)
+    """Of all answers."""
+
+    def ask(self, said: str, progress: Progress = silent) -> Generation:
+        """Say something; nothing is computed until the answer is iterated. `keep` it, or it was never said.
+
+        Raises:
+            ModelError: the model's chat template refuses the conversation.
+            PromptError: what was said is longer than the context allows.
+        """
+        asked = self.conversation.asking(said)
+        context = self.session.loaded.context_length
+        most = context - min(self.session.settings.decoding.max_new_tokens, context // ANSWER_SHARE)
+        fitted = asked.fitting(self._count, most, most - context // SPARE_SHARE)
+        generation = self.session.generate(fitted.messages, system=fitted.system, carry_on=True, progress=progress)
+        self.conversation = fitted
+        self.latest = generation
+        return generation
+
+    def keep(self) -> None:
+        """What has been answered so far becomes part of the conversation; if nothing was, neither is the question."""
+        assert self.latest is not None, "something has been asked"
+        self.totals.include(self.latest.statistics)
+        if self.latest.text:
+            self.conversation.turns[-1].answer = self.latest.text
+        else:
+            self.conversation.turns.pop()
+            self.conversation.dropped = min(self.conversation.dropped, len(self.conversation.turns))
+
+    def take_back(self) -> str:
+        """Remove the latest turn; what the user had said there.
+
+        Raises:
+            PromptError: there is none.
+        """
+        if not self.conversation.turns:
+            raise PromptError("nothing has been said yet: there is no answer to retry")
+        turn = self.conversation.turns.pop()
+        self.conversation.dropped = min(self.conversation.dropped, len(self.conversation.turns))
+        return turn.said
+
+    def next_seed(self) -> None:
+        """Choose with other random numbers from now on."""
+        decoding = self.session.settings.decoding
+        self.decode_with(decoding.model_copy(update={"seed": (draw_seed(decoding) + 1) % (LARGEST_SEED + 1)}))
+
+    def set_value(self, key: str, text: str) -> None:
+        """Change a key of [decoding] to a value as it was typed.
+
+        Raises:
+            ProfileError: it is not allowed.
+        """
+        self.decode_with(with_values(self.session.settings, {key: text}, f"/set {key}").decoding)
+
+    def decode_with(self, decoding: DecodingSettings, display: DisplaySettings | None = None) -> None:
+        """Decode with other settings, and show it in another way; what was learned stays as far as they allow.
+
+        Raises:
+            ProfileError: they do not fit the model.
+        """
+        old = self.session
+        new = old.with_decoding(decoding)
+        strategy = carried_over(old.strategy, old.settings.decoding, new.settings.decoding)
+        settings = new.settings.model_copy(update={"display": display or old.settings.display})
+        self.session = replace(new, settings=settings, strategy=strategy, keeps_hit_rates=old.keeps_hit_rates)
+
+    def continue_with(self, session: Session) -> None:
+        """Let another model, or the same one with other settings, go on with the conversation."""
+        self.session = session
+        self.latest = None
+        self.conversation.dropped = 0
+
+    @property
+    def context_used(self) -> int:
+        """Tokens of the conversation as the model would be shown it now."""
+        return self._count(self.conversation.messages) if self.conversation.messages else 0
+
+    def _count(self, messages: Sequence[Message]) -> int:
+        return len(encode(self.session.loaded.tokenizer, messages, self.conversation.system, "chat"))
+
+
+def carried_over(strategy: Strategy | None, old: DecodingSettings, new: DecodingSettings) -> Strategy | None:
+    """The strategy to go on with after a change of settings; None: a fresh one."""
+    changed = {key for key in type(old).model_fields if getattr(old, key) != getattr(new, key)}
+    if strategy is None or changed <= ENDINGS_ONLY:
+        return strategy
+    return strategy.beside(sampling_settings(new)) if changed <= ENDINGS_ONLY | SAMPLING_ONLY else None
+
+
+def require_chat_template(session: Session) -> None:
+    """Raise PromptError if the model has no template for conversations, or the settings do not want it."""
+    if session.settings.prompt.template == "raw":
+        raise PromptError(
+            "a conversation needs the model's chat template, and this model has none or the profile says raw: choose "
+            "another model, or lookahead generate --raw for a single text"
+        )
