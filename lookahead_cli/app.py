@@ -11,6 +11,7 @@ from lookahead_cli.commands.batch import batch
 from lookahead_cli.commands.bench import bench
 from lookahead_cli.commands.compare import compare
 from lookahead_cli.commands.generate import generate
+from lookahead_cli.commands.replay import replay
 
 app = typer.Typer(
     name="lookahead",
@@ -23,6 +24,7 @@ app.command()(generate)
 app.command()(batch)
 app.command()(compare)
 app.command()(bench)
+app.command()(replay)
 
 
 def _print_version(wanted: bool) -> None:
