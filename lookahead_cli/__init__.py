@@ -19,13 +19,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lookahead_cli.decoding.events import Event, PrefillEvent, StepEvent
+    from lookahead_cli.decoding.generation import Generation
     from lookahead_cli.errors import LookaheadError
     from lookahead_cli.layers import load_settings
-    from lookahead_cli.session import Generation, Session, open_session
+    from lookahead_cli.session import Session, open_session
 
 _HOMES = {
     "Event": "decoding.events",
-    "Generation": "session",
+    "Generation": "decoding.generation",
     "LookaheadError": "errors",
     "PrefillEvent": "decoding.events",
     "Session": "session",

@@ -12,6 +12,7 @@ from lookahead_cli.commands.bench import bench
 from lookahead_cli.commands.chat import chat
 from lookahead_cli.commands.compare import compare
 from lookahead_cli.commands.generate import generate
+from lookahead_cli.commands.replay import replay
 
 app = typer.Typer(
     name="lookahead",
@@ -25,6 +26,7 @@ app.command()(chat)
 app.command()(batch)
 app.command()(compare)
 app.command()(bench)
+app.command()(replay)
 
 
 def _print_version(wanted: bool) -> None:

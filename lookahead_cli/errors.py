@@ -19,6 +19,10 @@ class ModelError(LookaheadError):
     """The named model cannot be used: missing files, damaged file, unknown architecture, refused content."""
 
 
+class TraceError(LookaheadError):
+    """What is to be replayed is no trace of a generation, or a damaged one."""
+
+
 class ResourceError(LookaheadError):
     """The machine could not do its part: no network, full disk, out of memory."""
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from lookahead_cli.bench.contestants import Contestant, Entrant
 from lookahead_cli.bench.difference import first_difference
 from lookahead_cli.bench.prompts import BenchPrompt
+from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.decoding.statistics import Statistics
 from lookahead_cli.errors import PromptError
-from lookahead_cli.session import Generation
 
 WARM_UP_TOKENS, WARM_UP_CHARACTERS = 8, 400
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lookahead_cli.bench.entries import Entry
 from lookahead_cli.bench.names import BLOCKS, TRANSFORMERS, TRANSFORMERS_ASSISTED, TRANSFORMERS_LOOKUP
 from lookahead_cli.decoding.blocks import Blocks, decode_blocks
+from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.decoding.select import TokenSelector
 from lookahead_cli.decoding.strategies import PLAIN
 from lookahead_cli.decoding.window_init import WINDOW_INITS
@@ -17,7 +18,7 @@ from lookahead_cli.errors import ModelError
 from lookahead_cli.models.devices import name_of
 from lookahead_cli.models.loading import LoadedModel, Wish, load
 from lookahead_cli.models.progress import Progress, silent
-from lookahead_cli.session import Generation, Session, sampling_settings
+from lookahead_cli.session import Session, sampling_settings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

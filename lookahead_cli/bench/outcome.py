@@ -9,7 +9,8 @@ from lookahead_cli.bench.contest import Run
 from lookahead_cli.bench.contestants import Contestant
 from lookahead_cli.bench.difference import Difference, differing_tokens, explain, first_difference
 from lookahead_cli.bench.prompts import BenchPrompt
-from lookahead_cli.session import Generation, Session
+from lookahead_cli.decoding.generation import Generation
+from lookahead_cli.session import Session
 
 
 @dataclass(frozen=True)

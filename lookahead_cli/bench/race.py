@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lookahead_cli.decoding.events import Event, StepEvent
-from lookahead_cli.session import Generation
+from lookahead_cli.decoding.generation import Generation
 
 TURN_SECONDS = 0.1
 """How long somebody decodes before the next one goes on: long enough to have the caches of the processor filled again,

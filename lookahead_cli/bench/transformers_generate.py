@@ -17,9 +17,10 @@ from torch import Tensor
 from lookahead_cli.decoding.continuation import take_until_end
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import MODEL, Event, PrefillEvent, StepEvent
+from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.errors import ModelError
 from lookahead_cli.models.failures import first_line, memory_failure
-from lookahead_cli.session import Generation, Session, sampling_settings
+from lookahead_cli.session import Session, sampling_settings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from lookahead_cli.chat.conversation import Conversation
+from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.decoding.statistics import Statistics
 from lookahead_cli.decoding.strategy import Strategy
 from lookahead_cli.errors import PromptError
 from lookahead_cli.layers import with_values
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.profile import LARGEST_SEED, DecodingSettings, DisplaySettings, draw_seed
-from lookahead_cli.session import Generation, Session, sampling_settings
+from lookahead_cli.session import Session, sampling_settings
 from lookahead_cli.text.chat import Message, encode
 
 ANSWER_SHARE = 4

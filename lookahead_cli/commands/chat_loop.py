@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lookahead_cli.decoding.events import Event
+    from lookahead_cli.decoding.generation import Generation
     from lookahead_cli.profile import Settings
     from lookahead_cli.render import CutShort, Renderer
-    from lookahead_cli.session import Generation
 
 
 @dataclass

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,15 +15,17 @@ from lookahead_cli.commands.interrupts import interrupts_kept
 from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
 from lookahead_cli.commands.piped import piped_content
-from lookahead_cli.errors import FAILURES, Interrupted
+from lookahead_cli.errors import FAILURES, Interrupted, ProfileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lookahead_cli.decoding.events import Event
+    from lookahead_cli.decoding.generation import Generation
     from lookahead_cli.profile import Settings
-    from lookahead_cli.render import Renderer
-    from lookahead_cli.session import Generation
+    from lookahead_cli.render import CutShort, Renderer
+    from lookahead_cli.text.token_labels import Label
+    from lookahead_cli.trace.writing import TraceFile
 
 
 REHEARSAL_NOTE = (
@@ -60,14 +64,21 @@ def generate(
     no_stats: options.NoStats = False,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
+    explain: options.Explain = False,
+    step_delay: options.StepDelay = 0.0,
+    trace: Annotated[
+        Path | None,
+        options.option(options.OUTPUT, "FILE", "Write every step to it, for lookahead replay.", "--trace"),
+    ] = None,
 ) -> int:
     """Continue a prompt, from --prompt, --prompt-file and standard input.
 
     Standard input and the file come before --prompt, with a blank line between. On a terminal accepted guesses are
-    coloured as they stream; in a pipe there is just the text.
+    coloured as they stream; in a pipe there is just the text. With --explain there are the steps, one on a line.
     """
+    refuse_both(explain, as_json)
     settings = options.resolve_options(context.params).settings
-    return run(settings, read_prompt(prompt, prompt_file), as_json)
+    return run(settings, read_prompt(prompt, prompt_file), as_json, explain, step_delay, trace)
 
 
 def read_prompt(prompt: str | None, prompt_file: Path | None) -> str:
@@ -82,30 +93,63 @@ def read_prompt(prompt: str | None, prompt_file: Path | None) -> str:
     return join_prompt(piped, read_prompt_file(prompt_file) if prompt_file else None, prompt)
 
 
-def run(settings: Settings, prompt: str, as_json: bool) -> int:
+def refuse_both(explain: bool, as_json: bool) -> None:
+    """Raise ProfileError if the output is to be two things."""
+    if explain and as_json:
+        raise ProfileError("options --explain and --json: the output is lines to read or an object; give one of them")
+
+
+def run(
+    settings: Settings,
+    prompt: str,
+    as_json: bool,
+    explain: bool = False,
+    step_delay: float = 0.0,
+    trace: Path | None = None,
+) -> int:
     """Load, decode, render; returns the exit code."""
+    from lookahead_cli.render.pace import slowed
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console
 
     notes = console("stderr", settings.display.color)
-    with ProgressStatus(notes) as progress, interrupts_kept():
-        progress("loading torch")
-        from lookahead_cli.session import open_session
+    with tracing(trace) as record:
+        with ProgressStatus(notes) as progress, interrupts_kept():
+            progress("loading torch")
+            from lookahead_cli.session import open_session
+            from lookahead_cli.text.token_labels import TokenLabels
 
-        session = open_session(settings, progress)
-        generation = session.generate(prompt, progress=progress)
-        events = iter(generation)
-        next(events)
-    tell(notes, *session.notices)
-    with writing_output():
-        code = render(generation, events, choose_renderer(session.settings, as_json))
+            session = open_session(settings, progress)
+            generation = session.generate(prompt, progress=progress)
+            label = TokenLabels(session.loaded.tokenizer.backend_tokenizer)
+            if record is not None:
+                record.begin(session.settings, prompt, generation.prompt_ids, label)
+                generation.events = record.recording(generation.events)
+            events = slowed(iter(generation), step_delay)
+            next(events)
+        tell(notes, *session.notices)
+        with writing_output():
+            explained = Explained(generation.prompt_ids[-1], label) if explain else None
+            code = render(generation, events, choose_renderer(session.settings, as_json, explained))
     if code == 0 and session.rehearse():
         tell(notes, REHEARSAL_NOTE)
     return code
 
 
-def render(generation: Generation, events: Iterator[Event], renderer: Renderer) -> int:
-    """Show the steps as they come; whatever ends them, what has been said is shown whole."""
+def tracing(trace: Path | None) -> AbstractContextManager[TraceFile | None]:
+    """The file of a trace, if there is to be one."""
+    if trace is None:
+        return nullcontext()
+    from lookahead_cli.trace.writing import open_trace
+
+    return open_trace(trace)
+
+
+def render(
+    generation: Generation, events: Iterator[Event], renderer: Renderer, cut_short: CutShort | None = None
+) -> int:
+    """Show the steps as they come; whatever ends them, what has been said is shown whole. `cut_short` says of recorded
+    ones whether they came to an end of their own."""
     from lookahead_cli.decoding.events import StepEvent
 
     try:
@@ -118,12 +162,22 @@ def render(generation: Generation, events: Iterator[Event], renderer: Renderer) 
     except FAILURES:
         renderer.close(generation, cut_short="failed")
         raise
-    renderer.close(generation)
+    renderer.close(generation, cut_short)
     return 0
 
 
-def choose_renderer(settings: Settings, as_json: bool) -> Renderer:
-    """JSON if asked for, colours on a terminal, the bare text anywhere else."""
+@dataclass(frozen=True)
+class Explained:
+    """What explaining steps takes beside them."""
+
+    last_token: int
+    """Of the prompt."""
+    label: Label
+
+
+def choose_renderer(settings: Settings, as_json: bool, explained: Explained | None = None) -> Renderer:
+    """JSON or explained steps if asked for, colours on a terminal, the bare text anywhere else."""
+    from lookahead_cli.render.explain import ExplainRenderer
     from lookahead_cli.render.json_object import JsonRenderer
     from lookahead_cli.render.live import LiveRenderer
     from lookahead_cli.render.plain import PlainRenderer
@@ -131,7 +185,9 @@ def choose_renderer(settings: Settings, as_json: bool) -> Renderer:
 
     if as_json:
         return JsonRenderer(sys.stdout, settings)
-    output = console("stdout", settings.display.color)
+    output, notes = console("stdout", settings.display.color), console("stderr", settings.display.color)
+    if explained is not None:
+        return ExplainRenderer(output, notes, settings, explained.last_token, explained.label)
     if output.is_terminal or settings.display.color == "always":
-        return LiveRenderer(output, console("stderr", settings.display.color), settings)
+        return LiveRenderer(output, notes, settings)
     return PlainRenderer(sys.stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +12,15 @@ import typer
 from lookahead_cli.bench.names import GUESSING
 from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.strategies import STRATEGIES
+from lookahead_cli.errors import ProfileError
 
 if TYPE_CHECKING:
     from lookahead_cli.layers import Key, Resolved
 
 PROMPT, MODEL, DECODING, CONTEST, OUTPUT = "Prompt", "Model", "Decoding", "Contest", "Output"
 """Panels of the help page."""
+LONGEST_DELAY = 3600
+"""Seconds."""
 
 
 def complete_profiles(incomplete: str) -> list[str]:
@@ -50,6 +54,27 @@ def option(panel: str, metavar: str, help_text: str, *flags: str, **more: Any) -
 def flag(panel: str, name: str, help_text: str) -> Any:
     """An option without a value."""
     return typer.Option(name, help=help_text, rich_help_panel=panel)
+
+
+def parse_number(name: str, value: str, least: float, most: float, *words: str) -> float:
+    """A number of an option that is no setting; `words` are what may stand there too.
+
+    Raises:
+        ProfileError: it is none, or out of range.
+    """
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not least <= number <= most:
+        allowed = " or ".join([f"a number from {least:g} to {most:g}", *words])
+        raise ProfileError(f'option {name}: "{value}" is not allowed; give {allowed}')
+    return number
+
+
+def parse_delay(value: str) -> float:
+    """What is given to --step-delay."""
+    return parse_number("--step-delay", str(value), 0, LONGEST_DELAY)
 
 
 def _choice(panel: str, section: str, key: str, help_text: str, *flags: str) -> Any:
@@ -144,6 +169,18 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", help="One JSON object: text, tokens, steps, statistics.", rich_help_panel=OUTPUT),
 ]
+
+Explain = Annotated[
+    bool,
+    flag(OUTPUT, "--explain", "Each step on a line: what was guessed, and what of it was right."),
+]
+StepDelay = Annotated[
+    float,
+    option(
+        OUTPUT, "SECONDS", "Wait so long after each step, to follow it.", "--step-delay", parser=parse_delay,
+        show_default=False,
+    ),
+]  # fmt: skip
 
 SETTINGS: dict[str, tuple[str, tuple[str, str]]] = {
     "model": ("--model", ("model", "source")),

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from lookahead_cli.decoding.draft import Draft, VerifiedStep, accept
+from lookahead_cli.decoding.draft import Draft, accept
 from lookahead_cli.decoding.ending import Ending
 from lookahead_cli.decoding.events import MODEL, FinishReason, StepEvent
 from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.select import TokenSelector
 from lookahead_cli.decoding.strategy import Room, Strategy
+from lookahead_cli.decoding.verified import VerifiedStep
 from lookahead_cli.models.seats import Seats
 
 
@@ -95,6 +96,8 @@ class Continuation:
             select_seconds=seconds.selecting,
             tested_depth=min(draft.tested_depth(path), emitted),
             finish_reason=finish_reason,
+            draft=draft,
+            path=path[:emitted],
         )
 
 

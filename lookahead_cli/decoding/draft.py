@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
-
-from lookahead_cli.decoding.likely import LikelyTokens, likely_tokens
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +34,7 @@ class Draft:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    @cached_property
+    @property
     def children(self) -> dict[tuple[int, int], int]:
         """The node for (parent, token)."""
         return {edge: node for node, edge in enumerate(zip(self.parents, self.tokens, strict=True))}
@@ -61,33 +58,8 @@ class Draft:
         return path[::-1]
 
 
-@dataclass(frozen=True)
-class VerifiedStep:
-    """What one forward pass said about a draft: the material drafters learn from."""
-
-    position: int
-    """Position of the first emitted token: the one row 0 of the logits speaks of."""
-    draft: Draft
-    logits: Tensor
-    """(1 + len(draft), vocab): row 0 follows the pending token, row 1 + i follows node i."""
-    path: tuple[int, ...]
-    """The accepted nodes, in order."""
-    committed: Sequence[int]
-    """Prompt and output, with the tokens this step emitted."""
-    seconds: float
-    """Wall time so far: drafting, forward pass, selecting and committing."""
-    known_likely: LikelyTokens | None = None
-    """What `likely_tokens` says about the logits, if somebody has worked that out already."""
-
-    @property
-    def likely(self) -> LikelyTokens:
-        """The likeliest tokens of every row."""
-        return likely_tokens(self.logits) if self.known_likely is None else self.known_likely
-
-    @property
-    def next_position(self) -> int:
-        """Position of the first token that is still to come."""
-        return self.position + len(self.path) + 1
+NO_GUESSES = Draft()
+"""What plain decoding drafts."""
 
 
 def accept(draft: Draft, logits: Tensor, selector: TokenSelector, committed: list[int]) -> tuple[int, ...]:
@@ -97,11 +69,12 @@ def accept(draft: Draft, logits: Tensor, selector: TokenSelector, committed: lis
     so the children of a node are compared with what is selected from the node's own row.
     """
     path: list[int] = []
+    children = draft.children
     node: int | None = ROOT
     while node is not None:
         token = selector.select(logits[1 + node], len(committed), committed)
         committed.append(token)
-        node = draft.children.get((node, token))
+        node = children.get((node, token))
         if node is not None:
             path.append(node)
     return tuple(path)

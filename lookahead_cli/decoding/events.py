@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from lookahead_cli.decoding.draft import NO_GUESSES, Draft
+
 FinishReason = Literal["eos", "stop", "length", "context"]
 
 MODEL = "model"
@@ -38,6 +40,28 @@ class StepEvent:
     """Guesses in a row that were put to the test: those accepted, and the one after them if there was one."""
     finish_reason: FinishReason | None = None
     """Set on the last event only."""
+    draft: Draft = NO_GUESSES
+    """What was guessed, as it was verified; empty where nobody can tell."""
+    path: tuple[int, ...] = ()
+    """Nodes of the draft that were accepted and emitted, in order. If the text ends with the last of them, there is no
+    bonus token, and guesses after it were not needed any more: they are neither right nor wrong."""
+
+    @property
+    def unneeded(self) -> tuple[int, ...]:
+        """Guesses after an accepted one with which the text ended."""
+        if not self.path or len(self.path) < len(self.token_ids):
+            return ()
+        behind = {self.path[-1]}
+        for node, parent in enumerate(self.draft.parents):
+            if parent in behind:
+                behind.add(node)
+        return tuple(sorted(behind - {self.path[-1]}))
+
+    @property
+    def rejected(self) -> tuple[int, ...]:
+        """Guesses that were not what the model says, or follow such."""
+        others = {*self.path, *self.unneeded}
+        return tuple(node for node in range(len(self.draft)) if node not in others)
 
     @property
     def drafted(self) -> int:

@@ -12,11 +12,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.iterate import next_iterate
 from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.decoding.verified import VerifiedStep
 from lookahead_cli.decoding.window_init import FreshSlots, WindowInit
 from lookahead_cli.decoding.window_size import FIRST_AUTO_K, WindowSize
 

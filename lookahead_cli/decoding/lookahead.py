@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 from lookahead_cli.decoding.budget import MOST_NODES, StepTimes, TrackRecord
-from lookahead_cli.decoding.draft import ROOT, Draft, VerifiedStep
+from lookahead_cli.decoding.draft import ROOT, Draft
 from lookahead_cli.decoding.drafters import Drafter, Outcome
 from lookahead_cli.decoding.growth import Foresight, Grower
 from lookahead_cli.decoding.hit_rates import HitRates
@@ -15,6 +15,7 @@ from lookahead_cli.decoding.noise_foresight import NoiseForesight
 from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.decoding.shared_growth import grow_while_it_pays
 from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.decoding.verified import VerifiedStep
 from lookahead_cli.decoding.window_branch import WindowBranch
 
 

@@ -13,11 +13,12 @@ from time import perf_counter
 
 from torch import Tensor
 
-from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.draft_length import DraftLength
 from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.select import SamplingSettings, TokenSelector
 from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.decoding.verified import VerifiedStep
 from lookahead_cli.decoding.wanted import DraftModel
 from lookahead_cli.errors import ModelError
 from lookahead_cli.models.runner import MOST_FORGOTTEN

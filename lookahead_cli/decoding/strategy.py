@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.select import SamplingSettings
+from lookahead_cli.decoding.verified import VerifiedStep
 from lookahead_cli.models.seats import Seats, Unlimited
 
 

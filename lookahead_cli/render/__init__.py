@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from lookahead_cli.decoding.events import StepEvent
-    from lookahead_cli.session import Generation
+    from lookahead_cli.decoding.generation import Generation
 
 
 CutShort = Literal["interrupted", "failed"]

@@ -10,8 +10,8 @@ from lookahead_cli.render.summary import SEPARATOR, counted, counts, speeds
 
 if TYPE_CHECKING:
     from lookahead_cli.chat.talk import Talk
+    from lookahead_cli.decoding.generation import Generation
     from lookahead_cli.render import CutShort
-    from lookahead_cli.session import Generation
 
 
 def brief(generation: Generation, cut_short: CutShort | None) -> Text:

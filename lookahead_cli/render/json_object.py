@@ -10,9 +10,9 @@ from lookahead_cli.decoding.events import StepEvent
 from lookahead_cli.profile import Settings
 
 if TYPE_CHECKING:
+    from lookahead_cli.decoding.generation import Generation
     from lookahead_cli.decoding.statistics import Statistics
     from lookahead_cli.render import CutShort
-    from lookahead_cli.session import Generation
 
 
 class JsonRenderer:

@@ -17,9 +17,9 @@ from lookahead_cli.render.terminal import has_color
 from lookahead_cli.text.visible import visible
 
 if TYPE_CHECKING:
+    from lookahead_cli.decoding.generation import Generation
     from lookahead_cli.profile import Settings
     from lookahead_cli.render import CutShort
-    from lookahead_cli.session import Generation
 
 
 class LiveRenderer:

@@ -27,6 +27,13 @@ def style_of(provenance: str) -> Style:
     return PROVENANCE_STYLES.get(provenance, OTHER)
 
 
+ACCEPTED = Style(color="green")
+"""A guess the model agrees with, where steps are explained."""
+REJECTED = Style(dim=True, strike=True)
+BONUS = Style(bold=True, reverse=True)
+ASIDE = Style(dim=True)
+"""Signs and numbers around the tokens there."""
+
 PLOT_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f5f3f")
 """Curves of a plot: colours that people with any kind of colour vision can tell apart (Okabe and Ito 2008)."""
 INK = "#333333"

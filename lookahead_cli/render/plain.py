@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 from lookahead_cli.decoding.events import StepEvent
 
 if TYPE_CHECKING:
+    from lookahead_cli.decoding.generation import Generation
     from lookahead_cli.render import CutShort
-    from lookahead_cli.session import Generation
 
 
 class PlainRenderer:

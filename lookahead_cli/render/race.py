@@ -19,7 +19,7 @@ from lookahead_cli.render.wrapped import WrappedText
 from lookahead_cli.text.visible import visible
 
 if TYPE_CHECKING:
-    from lookahead_cli.session import Generation
+    from lookahead_cli.decoding.generation import Generation
 
 PANELS_FROM = 64
 """Columns from which two panels are shown side by side."""

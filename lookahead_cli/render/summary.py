@@ -12,9 +12,9 @@ from lookahead_cli.render.palette import style_of
 from lookahead_cli.render.terminal import has_color
 
 if TYPE_CHECKING:
+    from lookahead_cli.decoding.generation import Generation
     from lookahead_cli.profile import DecodingSettings, Settings
     from lookahead_cli.render import CutShort
-    from lookahead_cli.session import Generation
 
 SWATCH = "■"
 SEPARATOR = " · "

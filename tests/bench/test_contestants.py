@@ -12,10 +12,11 @@ from transformers import LlamaForCausalLM
 
 from lookahead_cli.bench.contestants import Contestant, enter
 from lookahead_cli.bench.entries import read_entries
+from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.layers import load_settings
 from lookahead_cli.models.loading import LoadedModel, Wish, load
 from lookahead_cli.models.progress import Progress
-from lookahead_cli.session import Generation, open_session
+from lookahead_cli.session import open_session
 from tests.tiny_models import save_tiny_llama
 
 TOKENS = 40

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lookahead_cli.bench.race import race
 from lookahead_cli.decoding.events import MODEL, Event, PrefillEvent, StepEvent
-from lookahead_cli.session import Generation
+from lookahead_cli.decoding.generation import Generation
 
 TURN = 1.0
 

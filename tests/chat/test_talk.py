@@ -11,10 +11,11 @@ import transformers
 
 from lookahead_cli.chat.conversation import Conversation
 from lookahead_cli.chat.talk import Talk, carried_over, require_chat_template
+from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.errors import ProfileError, PromptError
 from lookahead_cli.layers import load_settings
-from lookahead_cli.session import Generation, Session, open_session
+from lookahead_cli.session import Session, open_session
 from tests.letters import letter_tokenizer, save_letters
 from tests.parrot import save_parrot
 from tests.tiny_architectures import REWINDABLE, RUNNING_STATE

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from lookahead_cli.bench.prompts import DEFAULT_PROMPTS, read_bench_prompts
+from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.models.lean.runner import LeanRunner
-from lookahead_cli.session import Generation, Session
+from lookahead_cli.session import Session
 from tests.commands.conftest import Lookahead
 from tests.parrot import PROMPT, save_parrot
 from tests.tiny_models import save_tiny_llama

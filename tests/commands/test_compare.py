@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from lookahead_cli.bench.names import GUESSING
-from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.greedy import Greedy
 from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.strategies import STRATEGIES
 from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.decoding.verified import VerifiedStep
 from lookahead_cli.models.lean.runner import LeanRunner
 from lookahead_cli.session import Session
 from tests.commands.conftest import Lookahead, Outcome

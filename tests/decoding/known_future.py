@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.likely import LikelyTokens
 from lookahead_cli.decoding.select import SamplingSettings
 from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.decoding.verified import VerifiedStep
 
 
 class KnownFutureDrafter:

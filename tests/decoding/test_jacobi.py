@@ -6,10 +6,11 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from lookahead_cli.decoding.draft import Draft, VerifiedStep
+from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.jacobi import JacobiWindow
 from lookahead_cli.decoding.select import SamplingSettings, gumbel_noise
 from lookahead_cli.decoding.strategy import Room
+from lookahead_cli.decoding.verified import VerifiedStep
 from lookahead_cli.decoding.window_init import WINDOW_INITS, FreshSlots
 from lookahead_cli.decoding.window_size import FIRST_AUTO_K, MAX_AUTO_K, WindowSize
 

@@ -9,10 +9,10 @@ import pytest
 from lookahead_cli.decoding import speculative, window_branch
 from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
+from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.profile import DecodingSettings
 from lookahead_cli.render.palette import OTHER, PROVENANCE_STYLES, style_of
 from lookahead_cli.render.summary import counts, ending, legend, speeds
-from lookahead_cli.session import Generation
 
 STEPS = [
     StepEvent((1,), (MODEL,), ("a",), drafted_by={"jacobi": 4}, seconds=0.5),
