@@ -86,26 +86,25 @@ class Session:
         """What runs the model."""
         return self.loaded.runner
 
-    def generate(
-        self,
-        prompt: str | Sequence[Message],
-        *,
-        system: str | None = None,
-        carry_on: bool = False,
-        progress: Progress = silent,
-    ) -> Generation:
+    def generate(self, prompt: str | Sequence[Message], *, progress: Progress = silent) -> Generation:
         """Start a generation; nothing is computed until it is iterated. One at a time: they share the KV cache.
 
-        `prompt` may be a conversation, and `system` another system text than that of the settings. With `carry_on` the
-        model does not read again what it has read last, as far as the prompt begins with it: the turns of a
-        conversation so far. `progress` hears how far the reading of the prompt has come.
+        `prompt` may be a conversation. `progress` hears how far the reading of it has come.
 
         Raises:
             ModelError: the model's chat template refuses the conversation, its tokenizer is another model's, or the
                 draft model, if it was not needed before, cannot be used.
             PromptError: the prompt has no tokens or leaves no room in the context.
         """
-        ids, ending = self.prepare(prompt, system)
+        return self._started(*self.prepare(prompt), carry_on=False, progress=progress)
+
+    def carry_on(self, ids: list[int], progress: Progress = silent) -> Generation:
+        """Like `generate`, with the prompt as token ids. The model does not read again what it has read last, as far as
+        they begin with it: the turns of a conversation so far."""
+        self._check_room(ids)
+        return self._started(ids, self._ending(ids, self.settings.decoding), carry_on=True, progress=progress)
+
+    def _started(self, ids: list[int], ending: Ending, *, carry_on: bool, progress: Progress) -> Generation:
         sampling = sampling_settings(self.settings.decoding)
         text = Continuation(ids, self.strategy_for(sampling), TokenSelector(sampling), ending)
         return Generation(ids, self._events(text, carry_on, progress))
@@ -125,14 +124,18 @@ class Session:
         template: Template = "raw" if self.settings.prompt.template == "raw" else "chat"
         ids = encode(self.loaded.tokenizer, prompt, system, template)
         self._check_room(ids)
-        ending = Ending(
-            Transcript(self.loaded.tokenizer.backend_tokenizer, decoding.stop, ids if template == "raw" else ()),
+        return ids, self._ending(ids, decoding)
+
+    def _ending(self, ids: Sequence[int], decoding: DecodingSettings) -> Ending:
+        """What says where a continuation of `ids` ends."""
+        context = ids if self.settings.prompt.template == "raw" else ()
+        return Ending(
+            Transcript(self.loaded.tokenizer.backend_tokenizer, decoding.stop, context),
             eos_token_ids=self.loaded.eos_token_ids,
             max_new_tokens=decoding.max_new_tokens,
             prompt_tokens=len(ids),
             context_length=self.loaded.context_length,
         )
-        return ids, ending
 
     @property
     def _machine(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from lookahead_cli.chat.conversation import Conversation
+from lookahead_cli.chat.spoken import Spoken
 from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.decoding.statistics import Statistics
 from lookahead_cli.decoding.strategy import Strategy
@@ -14,7 +15,7 @@ from lookahead_cli.layers import with_values
 from lookahead_cli.models.progress import Progress, silent
 from lookahead_cli.profile import LARGEST_SEED, DecodingSettings, DisplaySettings, draw_seed
 from lookahead_cli.session import Session, sampling_settings
-from lookahead_cli.text.chat import Message, encode
+from lookahead_cli.text.chat import Message, render
 
 ANSWER_SHARE = 4
 """At least this part of the context is left for an answer, if the answer may be that long."""
@@ -32,6 +33,8 @@ class Talk:
 
     session: Session
     conversation: Conversation
+    spoken: Spoken = field(default_factory=Spoken)
+    """The conversation as the tokens that were read and said."""
     latest: Generation | None = None
     """The latest answer, as it was generated."""
     totals: Statistics = field(default_factory=Statistics)
@@ -48,20 +51,24 @@ class Talk:
         context = self.session.loaded.context_length
         most = context - min(self.session.settings.decoding.max_new_tokens, context // ANSWER_SHARE)
         fitted = asked.fitting(self._count, most, most - context // SPARE_SHARE)
-        generation = self.session.generate(fitted.messages, system=fitted.system, carry_on=True, progress=progress)
-        self.conversation = fitted
-        self.latest = generation
-        return generation
+        spoken = self._shown(fitted.messages)
+        self.latest = self.session.carry_on(list(spoken.ids), progress)
+        self.conversation, self.spoken = fitted, spoken
+        return self.latest
 
     def keep(self) -> None:
         """What has been answered so far becomes part of the conversation; if nothing was, neither is the question."""
         assert self.latest is not None, "something has been asked"
+        answer, ids = self.latest.text, self.latest.token_ids
         self.totals.include(self.latest.statistics)
-        if self.latest.text:
-            self.conversation.turns[-1].answer = self.latest.text
-        else:
-            self.conversation.turns.pop()
-            self.conversation.dropped = min(self.conversation.dropped, len(self.conversation.turns))
+        if not answer:
+            self.take_back()
+            return
+        self.conversation.turns[-1].answer = answer
+        if self.latest.finish_reason == "eos":
+            ids = ids[:-1]  # the template says how an answer ends
+        if self.session.loaded.tokenizer.backend_tokenizer.decode(ids) == answer:  # nothing was held back or cut off
+            self.spoken = self.spoken.with_more(answer, ids)
 
     def take_back(self) -> str:
         """Remove the latest turn; what the user had said there.
@@ -104,6 +111,7 @@ class Talk:
         """Let another model, or the same one with other settings, go on with the conversation."""
         self.session = session
         self.latest = None
+        self.spoken = Spoken()
         self.conversation.dropped = 0
 
     @property
@@ -112,7 +120,13 @@ class Talk:
         return self._count(self.conversation.messages) if self.conversation.messages else 0
 
     def _count(self, messages: Sequence[Message]) -> int:
-        return len(encode(self.session.loaded.tokenizer, messages, self.conversation.system, "chat"))
+        return len(self._shown(messages).ids)
+
+    def _shown(self, messages: Sequence[Message]) -> Spoken:
+        """What is spoken once the model is shown these messages."""
+        tokenizer = self.session.loaded.tokenizer
+        text = render(tokenizer, messages, self.conversation.system)
+        return self.spoken.going_on(text, lambda part: list(tokenizer(part, add_special_tokens=False)["input_ids"]))
 
 
 def carried_over(strategy: Strategy | None, old: DecodingSettings, new: DecodingSettings) -> Strategy | None:

@@ -42,12 +42,8 @@ def encode(tokenizer: ModelTokenizer, prompt: str | Sequence[Message], system: s
             text.
     """
     if template == "chat":
-        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(each) for each in prompt]
-        if system and messages[0]["role"] == "system":
-            raise PromptError("there is a system text beside a system message: leave one of them out")
-        if system:
-            messages.insert(0, {"role": "system", "content": system})
-        ids = tokenizer(_render(tokenizer, messages), add_special_tokens=False)["input_ids"]
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        ids = tokenizer(render(tokenizer, messages, system), add_special_tokens=False)["input_ids"]
     elif isinstance(prompt, str):
         ids = tokenizer(prompt)["input_ids"]
     else:
@@ -57,7 +53,18 @@ def encode(tokenizer: ModelTokenizer, prompt: str | Sequence[Message], system: s
     return [int(token) for token in ids]
 
 
-def _render(tokenizer: ModelTokenizer, messages: list[dict[str, str]]) -> str:
+def render(tokenizer: ModelTokenizer, conversation: Sequence[Message], system: str) -> str:
+    """The text, special tokens included, with which a model goes on with a conversation.
+
+    Raises:
+        ModelError: the model's chat template refuses the conversation.
+        PromptError: there is a `system` text and a message for it too.
+    """
+    messages = [dict(each) for each in conversation]
+    if system and messages[0]["role"] == "system":
+        raise PromptError("there is a system text beside a system message: leave one of them out")
+    if system:
+        messages.insert(0, {"role": "system", "content": system})
     try:
         text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
     except Exception as error:  # a template is a program of somebody else's

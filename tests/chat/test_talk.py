@@ -17,8 +17,10 @@ from lookahead_cli.errors import ProfileError, PromptError
 from lookahead_cli.layers import load_settings
 from lookahead_cli.session import Session, open_session
 from tests.letters import letter_tokenizer, save_letters
+from tests.oracle import greedy_tokens
 from tests.parrot import save_parrot
 from tests.tiny_architectures import REWINDABLE, RUNNING_STATE
+from tests.tiny_models import save_tiny_llama
 
 ANSWER = 12
 
@@ -54,9 +56,7 @@ def answered(talk: Talk, said: str) -> Generation:
 def fresh_answer(oracle: Any, session: Session, messages: list[dict[str, str]]) -> list[int]:
     """What transformers says to the whole conversation."""
     text = session.loaded.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    ids = torch.tensor([session.loaded.tokenizer(text, add_special_tokens=False)["input_ids"]])
-    output = oracle.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=ANSWER)
-    return [int(token) for token in output[0, ids.shape[1] :]]
+    return greedy_tokens(oracle, session.loaded.tokenizer(text, add_special_tokens=False)["input_ids"], ANSWER)
 
 
 @pytest.mark.parametrize("runner", ["lean", "transformers"])
@@ -84,6 +84,23 @@ def test_what_was_said_is_exactly_what_the_model_is_shown_next(letters: Path) ->
     first = answered(talk, "hello")
     second = talk.ask("more")
     assert second.prompt_ids[: len(first.prompt_ids) + ANSWER] == first.prompt_ids + first.token_ids
+
+
+def test_tokens_the_tokenizer_would_not_have_chosen_are_not_read_again(tmp_path: Path) -> None:
+    folder = save_tiny_llama(tmp_path / "llama", max_position_embeddings=512)
+    oracle = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    talk = talk_with(folder)
+    tokenizer = talk.session.loaded.tokenizer
+    before: list[int] = []
+    differed = False
+    for said in ("hello world", "and ahead?", "go on"):
+        generation = answered(talk, said)
+        assert generation.token_ids == greedy_tokens(oracle, generation.prompt_ids, ANSWER)
+        assert generation.prompt_ids[: len(before)] == before
+        assert generation.statistics.kept_tokens == max(len(before) - 1, 0)
+        differed |= tokenizer(generation.text, add_special_tokens=False)["input_ids"] != generation.token_ids
+        before = generation.prompt_ids + generation.token_ids
+    assert differed, "or there was nothing to test"
 
 
 def test_an_answer_that_was_stopped_can_be_gone_on_from(letters: Path, oracle: Any) -> None:
