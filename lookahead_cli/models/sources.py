@@ -50,6 +50,19 @@ def locate(
     raise ModelError(f"{source} is not a model this tool knows{_nearest(source)}; {_choices()}.")
 
 
+def spelled_out(source: str) -> str:
+    """A source that means the same from any folder: what lies on this machine by its whole path."""
+    source = source.strip()
+    if source in PACKAGED:
+        return source
+    try:
+        path = Path(source).expanduser().absolute()
+        is_here = path.exists()
+    except (OSError, RuntimeError):
+        return source
+    return str(path) if is_here or source.startswith(_PATH_STARTS) else source
+
+
 def _from_file(path: Path, source: str, progress: Progress) -> Path:
     if path.suffix.lower() != ".gguf":
         raise ModelError(
