@@ -19,6 +19,7 @@ from lookahead_cli.toml_text import toml_value
 TEMPLATE = "template"
 """The profile that shows every key with its default."""
 HEADER = """\
+# (What it is for: this line is what "lookahead profiles list" says about it.)
 # Keys behind a # have their defaults: take the # away and change them. Flags beat environment variables beat this file.
 """
 HEADING = re.compile(r"\[(\w+)\]")

@@ -43,7 +43,7 @@ def show_list(as_json: AsJson = False) -> int:
     """
     from lookahead_cli.profile import profile_folders
     from lookahead_cli.profile_listing import listed_profiles
-    from lookahead_cli.render.profile_table import listed_object, profile_line, profile_table
+    from lookahead_cli.render.profile_table import listed_object, profile_line, profile_tables
     from lookahead_cli.render.terminal import print_tables
 
     found = listed_profiles()
@@ -51,7 +51,7 @@ def show_list(as_json: AsJson = False) -> int:
         if as_json:
             print_object(listed_object(found, profile_folders()))
         elif sys.stdout.isatty():
-            print_tables([profile_table(found)], "auto")
+            print_tables(profile_tables(found), "auto")
         else:
             print_lines(map(profile_line, found))
     return 0
@@ -87,10 +87,10 @@ def show_settings(
     verbose: options.Verbose = False,
     as_json: AsJson = False,
 ) -> int:
-    """Every setting with its value, and where that comes from: an option, a variable, a line of the profile, or the
-    defaults.
+    """Every setting with its value, and where that comes from.
 
-    The options of generate say what a command line with them would mean. What is printed can be saved as a profile.
+    That is an option, a variable, a line of the profile, or the defaults. With the options of generate it says what a
+    command line with them would mean. What is printed can be saved as a profile.
     Example: lookahead profiles show code -k 8
     """
     from lookahead_cli.render.profile_table import settings_lines, settings_object
@@ -120,7 +120,7 @@ def check(
     ],
     as_json: AsJson = False,
 ) -> int:
-    """Everything that is wrong in profiles, a line each; exit code 2 if there is anything."""
+    """Everything that is wrong in profiles, a line each; the exit code is 2 then."""
     from lookahead_cli.profile_check import faults_of
     from lookahead_cli.render.profile_table import checked_lines, checked_object
 
@@ -187,7 +187,7 @@ def new(
 
 @profiles.command("path")
 def path(profile: Named = None) -> int:
-    """The file of a profile; without a name the folders in which profiles are looked up, the first one first."""
+    """The file of a profile; without a name the folders in which profiles are looked up."""
     from lookahead_cli.profile import find_profile, profile_folders
 
     places = profile_folders() if profile is None else [find_profile(profile)]

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lookahead_cli.layers import Origin, Resolved
-from lookahead_cli.profile import SECTIONS
+from lookahead_cli.profile import SECTIONS, profile_folders
 from lookahead_cli.profile_file import Fault, told_place
 from lookahead_cli.text.visible import visible
 from lookahead_cli.toml_text import toml_comment, toml_value
@@ -24,19 +24,27 @@ WIDEST_VALUE = 44
 DEFAULT = "default"
 
 
-def profile_table(profiles: Sequence[ListedProfile]) -> Table:
-    """A line for each profile; those that a bare name does not mean are dim."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0), show_edge=False)
-    for heading in ("profile", "model", "what it is", "file"):
+def profile_tables(profiles: Sequence[ListedProfile]) -> list[Table]:
+    """A table for each folder, a line for each profile; those that a bare name does not mean are dim."""
+    folders = dict.fromkeys(profile.file.parent for profile in profiles)
+    return [
+        profile_table(folder, [profile for profile in profiles if profile.file.parent == folder])
+        for folder in sorted(folders, key=profile_folders().index)
+    ]
+
+
+def profile_table(folder: Path, profiles: Sequence[ListedProfile]) -> Table:
+    """Those in one folder."""
+    title = Text(visible(str(folder.absolute())), style="bold")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("profile", "model", "what it is"):
         table.add_column(heading, overflow="fold")
     for profile in profiles:
         told = Text(visible(profile.about))
         for remark in remarks(profile):
             told.append(f"{' ' if told else ''}({visible(remark)})", style="red" if profile.fault else "yellow")
         style = "dim" if profile.shadowed_by else "bold" if profile.is_default else ""
-        table.add_row(
-            visible(profile.name), visible(profile.model or ""), told, visible(str(profile.file)), style=style
-        )
+        table.add_row(visible(profile.name), visible(profile.model or ""), told, style=style)
     return table
 
 
