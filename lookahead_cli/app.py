@@ -11,6 +11,7 @@ from lookahead_cli.commands.batch import batch
 from lookahead_cli.commands.bench import bench
 from lookahead_cli.commands.chat import chat
 from lookahead_cli.commands.compare import compare
+from lookahead_cli.commands.doctor import doctor
 from lookahead_cli.commands.generate import generate
 from lookahead_cli.commands.replay import replay
 from lookahead_cli.commands.profiles import profiles
@@ -28,6 +29,7 @@ app.command()(batch)
 app.command()(compare)
 app.command()(bench)
 app.command()(replay)
+app.command()(doctor)
 app.add_typer(profiles, name="profiles")
 
 
