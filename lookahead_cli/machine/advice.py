@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lookahead_cli.machine.processor import Processor
     from lookahead_cli.machine.report import Report
 
 GB = 1e9
@@ -99,13 +100,16 @@ def about_threads(report: Report) -> Iterator[str]:
 
 def about_load(report: Report) -> Iterator[str]:
     processor = report.processor
-    if processor is None or processor.load is None:
-        return
-    if processor.load > BUSY_SHARE * processor.cores:
+    if processor is not None and is_busy(processor):
         yield (
             f"other programs keep the machine busy (load average {processor.load:.1f} on {cores(processor.cores)}): "
             "everything takes longer, and measured speeds are too low"
         )
+
+
+def is_busy(processor: Processor) -> bool:
+    """Whether other programs are in the way."""
+    return processor.load is not None and processor.load > BUSY_SHARE * processor.cores
 
 
 def about_folders(report: Report) -> Iterator[str]:
@@ -129,7 +133,8 @@ def about_speed(report: Report) -> Iterator[str]:
         )
     if speed.lookahead is not None and speed.greedy.tokens_per_second:
         gain = speed.lookahead.tokens_per_second / speed.greedy.tokens_per_second
-        if gain < NO_GAIN:
+        busy = report.processor is not None and is_busy(report.processor)
+        if gain < NO_GAIN and not busy:  # else that is the reason
             yield f"guesses brought nothing on this check's text ({gain:.2f}x): that depends on the text, try your own"
 
 

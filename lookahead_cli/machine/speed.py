@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from lookahead_cli.bench.race import race
 from lookahead_cli.bench.step_times import measure_steps
-from lookahead_cli.decoding.events import StepEvent
 from lookahead_cli.decoding.strategies import PLAIN
 from lookahead_cli.profile import DecodingSettings, PromptSettings, Settings
 from lookahead_cli.session import open_session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lookahead_cli.models.progress import Progress
     from lookahead_cli.session import Generation, Session
 
@@ -23,8 +25,11 @@ PROMPT = (
 GUESSING = "lookahead"
 MOST_TOKENS = 128
 WARM_UP_TOKENS = 4
+WARM_UP_SECONDS = 1.0
 DECODE_SECONDS = 3.0
-"""For each strategy, prompt and model's loading left out."""
+"""For each strategy; reading the prompt and loading the model are not counted."""
+MOST_SECONDS = 9.0
+"""For all of that. On a machine that is slower nothing new is begun after it."""
 PASS_SECONDS = 1.5
 """For forward passes by their rows."""
 ROWS = (1, 8)
@@ -69,17 +74,20 @@ def open_for_measuring(settings: Settings, progress: Progress) -> tuple[Session,
 
 
 def measure_speed(session: Session, loading_seconds: float, progress: Progress) -> Speed:
-    """Decode by turns of some seconds each.
+    """Decode with and without guesses by turns, so that both have the same machine, and time passes.
 
     Raises:
         LookaheadError: the model fails at its work, or has no room for the prompt.
     """
     progress("measuring the speed")
-    decoded(session, PLAIN, WARM_UP_TOKENS)
-    greedy = decoded(session, PLAIN)
-    progress("measuring the speed", 1 / 3)
-    guessing = None if session.runner.rewind_obstacle else decoded(session, GUESSING)
-    progress("measuring the speed", 2 / 3)
+    ends_at = perf_counter() + MOST_SECONDS
+    warm_at = perf_counter() + WARM_UP_SECONDS
+    for _ in session.limited(WARM_UP_TOKENS).generate(PROMPT):
+        if perf_counter() > warm_at:
+            break
+    names = [PLAIN] if session.runner.rewind_obstacle else [PLAIN, GUESSING]
+    greedy, *others = decoded(session, names, ends_at)
+    guessing = others[0] if others else None
     common = min(len(greedy.token_ids), len(guessing.token_ids) if guessing else 0)
     return Speed(
         prompt_tokens=len(greedy.prompt_ids),
@@ -88,22 +96,22 @@ def measure_speed(session: Session, loading_seconds: float, progress: Progress) 
         greedy=told(greedy),
         lookahead=told(guessing) if guessing else None,
         same_tokens=guessing is None or greedy.token_ids[:common] == guessing.token_ids[:common],
-        pass_milliseconds=timed_passes(session),
+        pass_milliseconds=timed_passes(session) if perf_counter() < ends_at else {},
         four_bits=runs_four_bits(session),
     )
 
 
-def decoded(session: Session, strategy: str, most: int = MOST_TOKENS) -> Generation:
-    """A continuation of the prompt, cut off when its time is over."""
-    decoding = session.settings.decoding.model_copy(update={"strategy": strategy, "max_new_tokens": most})
-    generation = session.with_decoding(decoding).generate(PROMPT)
-    deadline = None
-    for event in generation:
-        if not isinstance(event, StepEvent):
-            deadline = perf_counter() + DECODE_SECONDS
-        elif deadline is not None and perf_counter() > deadline:
+def decoded(session: Session, strategies: Sequence[str], ends_at: float) -> list[Generation]:
+    """A continuation of the prompt by each of the strategies, cut off when the time is over."""
+    decoding = session.settings.decoding
+    sessions = [session.beside(decoding.model_copy(update={"strategy": strategy})) for strategy in strategies]
+    generations = [each.generate(PROMPT) for each in sessions]
+    for _ in race(generations):
+        clocks = [each.statistics.decode_seconds for each in generations]
+        is_over = sum(clocks) > DECODE_SECONDS * len(strategies) or perf_counter() > ends_at
+        if is_over and all(clocks):  # a machine on which even a step takes long still gives numbers
             break
-    return generation
+    return generations
 
 
 def told(generation: Generation) -> Run:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lookahead_cli.machine.advice import cores
-from lookahead_cli.render.summary import SEPARATOR
+from lookahead_cli.render.summary import SEPARATOR, counted
 from lookahead_cli.text.visible import visible
 
 if TYPE_CHECKING:
@@ -162,12 +162,13 @@ def speed_lines(speed: Speed) -> Iterator[Line]:
         yield "lookahead", SEPARATOR.join((told_run(speed.lookahead), f"{gain:.2f}x", same))
     if speed.pass_milliseconds:
         times = speed.pass_milliseconds.items()
-        told = (f"{time:.1f} ms with {rows} row{'' if rows == 1 else 's'}" for rows, time in times)
+        told = (f"{time:.1f} ms with {counted(rows, 'row')}" for rows, time in times)
         yield "a pass", SEPARATOR.join(told)
 
 
 def told_run(run: Run) -> str:
-    return f"{run.tokens_per_second:.1f} tokens/s, {run.tokens_per_step:.2f} tokens per step, {run.tokens} tokens"
+    counts = f"{run.tokens_per_step:.2f} tokens per step, {counted(run.tokens, 'token')}"
+    return f"{run.tokens_per_second:.1f} tokens/s, {counts}"
 
 
 def not_measured(report: Report) -> Line:

@@ -157,6 +157,16 @@ def test_what_a_container_leaves_is_told(lookahead: Lookahead, monkeypatch: pyte
     assert "only 1.0 GB of memory are free" in text
 
 
+def test_on_a_very_slow_machine_there_is_a_step_of_each_and_then_an_end(
+    lookahead: Lookahead, roomy_llama: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speeds, "MOST_SECONDS", 0.0)
+    speed = json.loads(lookahead("doctor", "-m", roomy_llama, "--json").stdout)["speed"]
+    assert speed["greedy"]["tokens"] >= 1
+    assert speed["lookahead"]["tokens"] >= 1
+    assert speed["pass_milliseconds"] == {}
+
+
 def test_a_failure_at_work_only_costs_the_speed(
     lookahead: Lookahead, roomy_llama: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
