@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lookahead_cli.errors import ProfileError
-from lookahead_cli.layers import Layer, complaints, profile_layer, value_fault
+from lookahead_cli.layers import Key, Layer, complaints, profile_layer, value_fault
 from lookahead_cli.profile import Settings, find_profile
 from lookahead_cli.profile_file import Fault, FaultyProfile, read_profile
 
@@ -45,7 +45,13 @@ def value_faults(layers: list[Layer]) -> list[Fault]:
         settings = Settings.model_validate(values)
     except ValidationError as error:
         return [value_fault(origins[key], what) for key, what in complaints(error, values).items()]
+    wrong = clash(settings)
+    return [] if wrong is None else [value_fault(origins[wrong[0]], wrong[1])]
+
+
+def clash(settings: Settings) -> tuple[Key, str] | None:
+    """A key that does not go with another one, and what to say about it; no run could use such settings."""
     if settings.prompt.system and settings.prompt.template == "raw":
-        clash = 'a system text needs a chat template, and template = "raw" means none: leave one of them out'
-        return [value_fault(origins["prompt", "system"], clash)]
-    return []
+        what = 'a system text needs a chat template, and template = "raw" means none: leave one of them out'
+        return ("prompt", "system"), what
+    return None

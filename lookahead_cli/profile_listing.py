@@ -36,7 +36,7 @@ def listed_profiles(environ: Mapping[str, str] | None = None) -> list[ListedProf
     """All of them by name, those of the same name in the order of lookup."""
     environ = os.environ if environ is None else environ
     default: Path | None = None
-    with suppress(ProfileError, OSError):  # the variable names a profile that is not there
+    with suppress(ProfileError, OSError, RuntimeError):  # the variable names a profile that is not there
         default = chosen_profile(None, environ).resolve()
     first: dict[str, Path] = {}
     found = []
@@ -51,7 +51,8 @@ def different(folders: Iterable[Path]) -> list[Path]:
     """Each folder once: in a checkout the working folder's profiles are those that ship."""
     known: dict[Path, Path] = {}
     for folder in folders:
-        known.setdefault(folder.resolve(), folder)
+        with suppress(OSError, RuntimeError):  # one that may not be looked at, or links that lead in a circle
+            known.setdefault(folder.resolve(), folder)
     return list(known.values())
 
 

@@ -13,6 +13,7 @@ from lookahead_cli.layers import Key, Origin, validated
 from lookahead_cli.models.sources import spelled_out
 from lookahead_cli.models.whole_file import written_whole
 from lookahead_cli.profile import shipped_profiles, user_profiles
+from lookahead_cli.profile_check import clash
 from lookahead_cli.text.prompt import is_unicode
 from lookahead_cli.toml_text import toml_value
 
@@ -56,8 +57,11 @@ def new_profile(given: Mapping[tuple[str, Key], Any]) -> str:
         ProfileError: something is not allowed.
     """
     layers = [(value, Origin("option", name, key)) for (name, key), value in given.items()]
-    settings = validated(layers).model_dump(mode="json")
-    chosen = {key: settings[key[0]][key[1]] for _, key in given}
+    settings = validated(layers)
+    if (wrong := clash(settings)) is not None:
+        raise ProfileError(f"{next(name for name, key in given if key == wrong[0])}: {wrong[1]}")
+    values = settings.model_dump(mode="json")
+    chosen = {key: values[key[0]][key[1]] for _, key in given}
     for key in SOURCES:
         if chosen.get(key):
             chosen[key] = spelled_out(chosen[key])

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lookahead_cli.errors import ProfileError
 from lookahead_cli.layers import resolve
-from lookahead_cli.profile import shipped_profiles
-from lookahead_cli.profile_check import faults_of, profile_faults
+from lookahead_cli.profile import SECTIONS, shipped_profiles
+from lookahead_cli.profile_check import clash, faults_of, profile_faults
+from lookahead_cli.profile_file import FaultyProfile
+from lookahead_cli.toml_text import toml_value
 
 
 def faults(tmp_path: Path, text: str) -> list[tuple[int | None, str]]:
@@ -69,6 +74,34 @@ def test_faults_of_the_whole(tmp_path: Path, text: str, line: int, what: str) ->
 def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
     _, (fault,) = faults_of(str(tmp_path / "none.toml"))
     assert str(fault) == f"{tmp_path / 'none.toml'}: no such file"
+
+
+KEYS = [(section, key) for section, keys in SECTIONS.items() for key in keys.model_fields]
+keys = st.sampled_from([*KEYS, ("decoding", "kk"), ("modle", "source"), ("model", "k")])
+values = st.one_of(
+    st.integers(-2, 2000), st.floats(allow_nan=False), st.booleans(), st.sampled_from(["auto", "lookahead", "raw", ""]),
+    st.lists(st.sampled_from(["copies", "pickle"]), max_size=2),
+)  # fmt: skip
+
+
+@given(st.dictionaries(keys, values, max_size=5))
+def test_there_is_a_fault_exactly_where_a_run_would_complain(said: dict[tuple[str, str], object]) -> None:
+    lines = [f"{section}.{key} = {toml_value(value)}" for (section, key), value in said.items()]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "p.toml"
+        path.write_text("\n".join(lines))
+        found = profile_faults(path)
+        first = None
+        try:
+            wrong = clash(resolve(str(path), environ={}).settings)
+        except FaultyProfile as error:
+            first = error.fault
+        assert first in found if first is not None else bool(found) == (wrong is not None)
+    for fault in found:
+        assert fault.line is not None
+        section, _, key = lines[fault.line - 1].partition(" = ")[0].partition(".")
+        assert f"[{section}]" in fault.what
+        assert key in fault.what or section == "modle"
 
 
 @pytest.mark.parametrize("path", sorted(shipped_profiles().glob("*.toml")), ids=lambda path: path.stem)

@@ -74,6 +74,12 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_option() -> None:
         new_profile(named({("decoding", "k"): 0}))
 
 
+def test_options_that_no_run_could_use_together_are_refused() -> None:
+    both = {("prompt", "system"): "be brief", ("prompt", "template"): "raw"}
+    with pytest.raises(ProfileError, match="option --system: a system text needs a chat template"):
+        new_profile(named(both))
+
+
 def test_a_model_that_lies_here_is_named_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "m").mkdir()
     monkeypatch.chdir(tmp_path)

@@ -27,7 +27,7 @@ AsJson = Annotated[bool, options.flag(options.OUTPUT, "--json", "One JSON object
 Named = Annotated[
     str | None,
     typer.Argument(
-        metavar="[NAME|FILE]",
+        metavar="NAME|FILE",
         help="The profile; else the one that is used when none is named.",
         autocompletion=options.complete_profiles,
         show_default=False,
@@ -112,7 +112,7 @@ def check(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...",
+            metavar="NAME|FILE",
             help="Profiles, by path or by name.",
             autocompletion=options.complete_profiles,
             show_default=False,

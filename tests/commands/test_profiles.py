@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 
 import pytest
 import tomli
 
+from lookahead_cli.commands import options
+from lookahead_cli.commands.profiles import new, show_settings
 from lookahead_cli.layers import resolve
 from lookahead_cli.profile import SECTIONS, Settings, profile_names, shipped_profiles, user_profiles
 from tests.commands.conftest import Lookahead
@@ -20,6 +24,11 @@ def user(lookahead: Lookahead) -> Path:
     folder = user_profiles()
     folder.mkdir(parents=True)
     return folder
+
+
+@pytest.mark.parametrize("command", [show_settings, new])
+def test_every_option_that_sets_a_key_is_taken(command: Callable[..., int]) -> None:
+    assert set(options.SETTINGS) <= set(signature(command).parameters)
 
 
 def test_the_list_in_a_pipe_has_a_line_with_tabs_for_each(lookahead: Lookahead, user: Path) -> None:
