@@ -13,8 +13,8 @@ from lookahead_cli.commands.chat import chat
 from lookahead_cli.commands.compare import compare
 from lookahead_cli.commands.doctor import doctor
 from lookahead_cli.commands.generate import generate
-from lookahead_cli.commands.replay import replay
 from lookahead_cli.commands.profiles import profiles
+from lookahead_cli.commands.replay import replay
 
 app = typer.Typer(
     name="lookahead",

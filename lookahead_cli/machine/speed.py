@@ -15,8 +15,9 @@ from lookahead_cli.session import open_session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lookahead_cli.decoding.generation import Generation
     from lookahead_cli.models.progress import Progress
-    from lookahead_cli.session import Generation, Session
+    from lookahead_cli.session import Session
 
 PROMPT = (
     "Write a Python class for a bank account with methods to deposit, to withdraw and to show the balance, and then "
