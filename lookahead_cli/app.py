@@ -11,7 +11,9 @@ from lookahead_cli.commands.batch import batch
 from lookahead_cli.commands.bench import bench
 from lookahead_cli.commands.chat import chat
 from lookahead_cli.commands.compare import compare
+from lookahead_cli.commands.doctor import doctor
 from lookahead_cli.commands.generate import generate
+from lookahead_cli.commands.profiles import profiles
 from lookahead_cli.commands.replay import replay
 
 app = typer.Typer(
@@ -27,6 +29,8 @@ app.command()(batch)
 app.command()(compare)
 app.command()(bench)
 app.command()(replay)
+app.command()(doctor)
+app.add_typer(profiles, name="profiles")
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -19,9 +19,9 @@ from lookahead_cli.profile import (
     default_profile,
     find_profile,
     nearest,
-    read_profile,
     require_draft_model,
 )
+from lookahead_cli.profile_file import Fault, FaultyProfile, ProfileFile, read_profile, told_place
 from lookahead_cli.text.prompt import is_unicode
 
 PROFILE_VARIABLE = "LOOKAHEAD_PROFILE"
@@ -39,12 +39,39 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a value came from."""
+
+    layer: Literal["option", "variable", "profile"]
+    name: str
+    """The option as typed, the variable, or the profile's file."""
+    key: Key
+    line: int | None = None
+    """Of the profile, if it is known."""
+
+    @property
+    def place(self) -> str:
+        """In words, without the key."""
+        if self.layer == "profile":
+            return f"profile {told_place(Path(self.name), self.line)}"
+        return f"variable {self.name}" if self.layer == "variable" else self.name
+
+    def __str__(self) -> str:
+        section, key = self.key
+        return f"{self.place}: [{section}] {key}" if self.layer == "profile" else self.place
+
+
+Layer = tuple[Any, Origin]
+"""A value and where it came from."""
+
+
+@dataclass(frozen=True)
 class Resolved:
     """Validated settings and, for every value that is not a default, where it came from."""
 
     settings: Settings
     profile: Path
-    origins: dict[Key, str]
+    origins: dict[Key, Origin]
 
 
 def variable(section: str, key: str) -> str:
@@ -71,42 +98,84 @@ def resolve(
         ProfileError: something is not allowed; the message names the place, the value and what is.
     """
     environ = os.environ if environ is None else environ
-    name = environ.get(PROFILE_VARIABLE) if profile is None else profile
-    path = default_profile() if name is None or (profile is None and not name) else find_profile(name)
+    path = chosen_profile(profile, environ)
     layers = [*_from_profile(path), *_from_environment(environ)]
-    layers += [(key, value, origin) for (origin, key), value in (given or {}).items()]
+    layers += [(value, Origin("option", name, key)) for (name, key), value in (given or {}).items()]
+    return Resolved(validated(layers), path, {origin.key: origin for _, origin in layers})
 
+
+def chosen_profile(profile: str | None, environ: Mapping[str, str]) -> Path:
+    """The file of the profile that is used when `profile` is named, or None.
+
+    Raises:
+        ProfileError: there is none of that name.
+    """
+    name = environ.get(PROFILE_VARIABLE) if profile is None else profile
+    return default_profile() if name is None or (profile is None and not name) else find_profile(name)
+
+
+def validated(layers: Iterable[Layer]) -> Settings:
+    """Settings of values laid over each other, the last one of a key on top.
+
+    Raises:
+        ProfileError: something is not allowed.
+    """
     values: dict[str, dict[str, Any]] = {}
-    origins: dict[Key, str] = {}
-    for (section, key), value, origin in layers:
+    origins: dict[Key, Origin] = {}
+    for value, origin in layers:
+        section, key = origin.key
         texts = value if isinstance(value, list) else [value]
         if not all(is_unicode(text) for text in texts if isinstance(text, str)):
             raise ProfileError(f"{origin}: this is not UTF-8 text; give it as UTF-8")
         values.setdefault(section, {})[key] = value
         origins[section, key] = origin
     try:
-        settings = Settings.model_validate(values)
+        return Settings.model_validate(values)
     except ValidationError as error:
-        raise _complaint(error, values, origins) from None
-    return Resolved(settings, path, origins)
+        wrong, what = next(iter(complaints(error, values).items()))
+        raise _complaint(origins[wrong], what) from None
 
 
-def _from_profile(path: Path) -> Iterator[tuple[Key, Any, str]]:
+def _complaint(origin: Origin, what: str) -> ProfileError:
+    if origin.layer == "profile":
+        return FaultyProfile(value_fault(origin, what))
+    return ProfileError(f"{origin}: {what}")
+
+
+def value_fault(origin: Origin, what: str) -> Fault:
+    """What is wrong with a value in a profile."""
+    section, key = origin.key
+    return Fault(Path(origin.name), origin.line, f"[{section}] {key}: {what}")
+
+
+def _from_profile(path: Path) -> list[Layer]:
     """Every key of a profile with its value and place."""
-    for section, table in read_profile(path).items():
+    layers, faults = profile_layer(read_profile(path))
+    if faults:
+        raise FaultyProfile(faults[0])
+    return layers
+
+
+def profile_layer(file: ProfileFile) -> tuple[list[Layer], list[Fault]]:
+    """Every known key of a profile with its value and place, and what else is there that should not be."""
+    layers: list[Layer] = []
+    faults = []
+    for section, table in file.tables.items():
         if section not in SECTIONS:
-            raise ProfileError(
-                f"profile {path}: [{section}] is not a known table{nearest(section, SECTIONS)}"
-                f"; there are {', '.join(f'[{known}]' for known in SECTIONS)}"
-            )
-        if not isinstance(table, dict):
-            raise ProfileError(f"profile {path}: {section} must be a table, [{section}], not {shown(table)}")
-        for key, value in table.items():
-            _check_known(section, key, f"profile {path}")
-            yield (section, key), value, f"profile {path}: [{section}] {key}"
+            faults.append(file.fault(unknown_table(section, table), section))
+        elif not isinstance(table, dict):
+            faults.append(file.fault(f"{section} must be a table, [{section}], not {shown(table)}", section))
+        else:
+            for key, value in table.items():
+                if what := unknown_key(section, key):
+                    faults.append(file.fault(what, section, key))
+                else:
+                    line = file.lines.get((section, key))
+                    layers.append((value, Origin("profile", str(file.path), (section, key), line)))
+    return layers, faults
 
 
-def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[Key, Any, str]]:
+def _from_environment(environ: Mapping[str, str]) -> Iterator[Layer]:
     """Every key that a variable sets; an empty variable sets nothing."""
     for section, keys in SECTIONS.items():
         for key in keys.model_fields:
@@ -115,7 +184,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[Key, Any, st
                 continue
             if (section, key) in PROFILE_ONLY:
                 raise ProfileError(f"variable {name}: a risk is taken in a profile only; write {key} under [{section}]")
-            yield (section, key), parse_text(section, key, environ[name]), f"variable {name}"
+            yield parse_text(section, key, environ[name]), Origin("variable", name, (section, key))
 
 
 def load_settings(profile: str | None = None, **values: Any) -> Settings:
@@ -141,15 +210,14 @@ def with_values(settings: Settings, typed: Mapping[str, str], origin: str) -> Se
         ProfileError: something is not allowed; `origin` is what the message calls the place.
     """
     values = settings.model_dump()
-    origins = {}
     for key, text in typed.items():
-        _check_known("decoding", key, origin)
+        if what := unknown_key("decoding", key):
+            raise ProfileError(f"{origin}: {what}")
         values["decoding"][key] = parse_text("decoding", key, text)
-        origins["decoding", key] = origin
     try:
         replaced = Settings.model_validate(values)
     except ValidationError as error:
-        raise _complaint(error, values, origins) from None
+        raise ProfileError(f"{origin}: {next(iter(complaints(error, values).values()))}") from None
     require_draft_model(replaced)
     return replaced
 
@@ -168,24 +236,38 @@ def parse_text(section: str, key: str, text: str) -> Any:
     return text
 
 
-def _check_known(section: str, key: str, origin: str) -> None:
+def unknown_table(name: str, content: Any) -> str:
+    """What to say about a table, or a key outside of all tables, that means nothing."""
+    home = None if isinstance(content, dict) else _home(name)
+    hint = f"; {name} belongs under [{home}]" if home else nearest(name, SECTIONS)
+    return f"[{name}] is not a known table{hint}; there are {', '.join(f'[{known}]' for known in SECTIONS)}"
+
+
+def unknown_key(section: str, key: str) -> str | None:
+    """What to say about a key that means nothing; None if it does mean something."""
     known = SECTIONS[section].model_fields
     if key in known:
-        return
-    elsewhere = [name for name, other in SECTIONS.items() if key in other.model_fields]
-    hint = f"; it belongs under [{elsewhere[0]}]" if elsewhere else nearest(key, known)
-    raise ProfileError(f"{origin}: [{section}] {key} is not a known key{hint}; there are {', '.join(known)}")
+        return None
+    home = _home(key)
+    hint = f"; it belongs under [{home}]" if home else nearest(key, known)
+    return f"[{section}] {key} is not a known key{hint}; there are {', '.join(known)}"
 
 
-def _complaint(error: ValidationError, values: dict[str, dict[str, Any]], origins: dict[Key, str]) -> ProfileError:
-    """The first thing that is wrong, in one sentence."""
-    section, key = (str(part) for part in error.errors()[0]["loc"][:2])
-    value = values[section][key]
-    words = [word for word in choices(section, key) if isinstance(value, str)]
-    hint = nearest(value, words) if words else ""
-    return ProfileError(
-        f"{origins[section, key]}: {shown(value)} is not allowed: it must be {allowed(section, key)}{hint}"
-    )
+def _home(key: str) -> str | None:
+    """The table that a key belongs to; None if there is none."""
+    return next((section for section, keys in SECTIONS.items() if key in keys.model_fields), None)
+
+
+def complaints(error: ValidationError, values: Mapping[str, Mapping[str, Any]]) -> dict[Key, str]:
+    """For each key that is wrong what is, in words that follow its place; in the order of `Settings`."""
+    found: dict[Key, str] = {}
+    for each in error.errors():
+        section, key = (str(part) for part in each["loc"][:2])
+        value = values[section][key]
+        words = [word for word in choices(section, key) if isinstance(value, str)]
+        hint = nearest(value, words) if words else ""
+        found[section, key] = f"{shown(value)} is not allowed: it must be {allowed(section, key)}{hint}"
+    return found
 
 
 def shown(value: Any) -> str:

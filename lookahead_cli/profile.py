@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import platformdirs
-import tomli
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from lookahead_cli.decoding.drafters.registry import DRAFTERS
@@ -322,24 +321,6 @@ def default_profile() -> Path:
         if own.is_file():
             return own
     return shipped_profiles() / f"{DEFAULT_PROFILE}.toml"
-
-
-def read_profile(path: Path) -> dict[str, Any]:
-    """The tables of a profile file, not yet validated.
-
-    Raises:
-        ProfileError: it cannot be read or is not TOML.
-    """
-    try:
-        return tomli.loads(path.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ProfileError(f"profile {path}: not UTF-8 text") from error
-    except ValueError as error:  # TOMLDecodeError is one, a number of thousands of digits another
-        raise ProfileError(f"profile {path}: not valid TOML: {error}") from error
-    except RecursionError:
-        raise ProfileError(f"profile {path}: nested too deeply") from None
-    except OSError as error:
-        raise ProfileError(f"profile {path}: {error.strerror or error}") from error
 
 
 def nearest(word: str, words: Iterable[str], least: float = 0.6) -> str:

@@ -53,9 +53,9 @@ def test_flags_beat_environment_beats_profile_beats_defaults(tmp_path: Path) -> 
     resolved = resolve(path, {TEMPERATURE: 0.7}, environ)
     decoding = resolved.settings.decoding
     assert (decoding.temperature, decoding.top_p, decoding.top_k, decoding.min_p) == (0.7, 0.6, 5, 0.0)
-    assert resolved.origins["decoding", "temperature"] == "option --temperature"
-    assert resolved.origins["decoding", "top_p"] == "variable LOOKAHEAD_TOP_P"
-    assert resolved.origins["decoding", "top_k"] == f"profile {path}: [decoding] top_k"
+    assert str(resolved.origins["decoding", "temperature"]) == "option --temperature"
+    assert str(resolved.origins["decoding", "top_p"]) == "variable LOOKAHEAD_TOP_P"
+    assert str(resolved.origins["decoding", "top_k"]) == f"profile {path}, line 4: [decoding] top_k"
     assert ("decoding", "min_p") not in resolved.origins
 
 
@@ -104,10 +104,12 @@ def test_an_unnamed_profile_is_the_users_default_but_never_one_that_lies_in_the_
     [
         ("[decoding]\ntemprature = 1\n", ['[decoding] temprature is not a known key; did you mean "temperature"?']),
         ("[model]\ntemperature = 1\n", ["[model] temperature", "it belongs under [decoding]"]),
-        ("[decodin]\nk = 1\n", ["[decodin] is not a known table", 'did you mean "decoding"?']),
-        ("decoding = 3\n", ["decoding must be a table", "3"]),
-        ("k = 3\n", ["[k] is not a known table"]),
-        ("[decoding]\nk = 0\n", ["[decoding] k: 0 is not allowed", '"auto" or a whole number from 1']),
+        ("[decodin]\nk = 1\n", ["p.toml, line 1: [decodin] is not a known table", 'did you mean "decoding"?']),
+        ("#\ndecoding = 3\n", ["p.toml, line 2: decoding must be a table", "3"]),
+        ("k = 3\n", ["[k] is not a known table; k belongs under [decoding]"]),
+        ("[decoding]\nk = 0\n", ["line 2: [decoding] k: 0 is not allowed", '"auto" or a whole number from 1']),
+        ("[decoding]\nstop = [\n'',\n]\nkk = 1", ["p.toml, line 5: [decoding] kk is not a known key"]),
+        ("decoding = {\nk = 0\n}", ["p.toml: [decoding] k: 0 is not allowed"]),
         ("[decoding]\nk = true\n", ["k: true is not allowed"]),
         ('[decoding]\nk = "4"\n', ['k: "4" is not allowed']),
         ('[decoding]\ntemperature = "hot"\n', ['temperature: "hot" is not allowed', "from 0.01"]),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -30,10 +32,19 @@ def test_the_profile_reference_shows_every_key_with_default_meaning_and_range() 
     assert README[begin:end].strip() == profile_reference().strip()
 
 
+def all_commands(group: Any) -> Iterator[Any]:
+    """The commands of a group, and those of the groups in it."""
+    for command in group.commands.values():
+        if hasattr(command, "commands"):
+            yield from all_commands(command)
+        else:
+            yield command
+
+
 def test_every_option_is_described() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(commands) >= {"generate", "compare", "bench"}
-    parameters = [parameter for command in commands.values() for parameter in command.params]
+    commands = list(all_commands(typer.main.get_command(app)))
+    assert {command.name for command in commands} >= {"generate", "compare", "bench", "check"}
+    parameters = [parameter for command in commands for parameter in command.params]
     flags = {flag for parameter in parameters for flag in parameter.opts if flag.startswith("-") and flag != "--help"}
     assert len(flags) > 30
     for flag in flags:

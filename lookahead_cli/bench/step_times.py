@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -37,28 +37,32 @@ class MeasuredSteps:
         return quartiles(self.seconds[rows])
 
 
-def measure_steps(runner: Runner, context_length: int, repeats: int = REPEATS) -> Iterator[MeasuredSteps]:
+def measure_steps(
+    runner: Runner, context_length: int, repeats: int = REPEATS, rows: Sequence[int] = ROWS
+) -> Iterator[MeasuredSteps]:
     """Time passes of all widths by turns; yields what there is after each repeat. Takes the runner's cache.
 
-    Widths alternate and their order is turned around each time, so that a machine that gets slower does so for all of
-    them. In a short context the text is shorter, and widths that do not fit are left out.
+    Widths are numbers of `rows`. They alternate and their order is turned around each time, so that a machine that
+    gets slower does so for all of them. In a short context the text is shorter, and widths that do not fit are left
+    out.
     """
-    text_tokens = max(1, min(TEXT_TOKENS, context_length - max(ROWS) + 1))
+    text_tokens = max(1, min(TEXT_TOKENS, context_length - max(rows) + 1))
     ids = [number * STRIDE % runner.vocab for number in range(text_tokens)]
-    found = MeasuredSteps(text_tokens, {rows: [] for rows in widths(runner, context_length - text_tokens + 1)})
+    possible = widths(runner, rows, context_length - text_tokens + 1)
+    found = MeasuredSteps(text_tokens, {width: [] for width in possible})
     runner.prefill(ids[:-1])
     for number in range(WARM_UP_REPEATS + repeats):
-        for rows in list(found.seconds)[:: 1 if number % 2 == 0 else -1]:
-            seconds = time_step(runner, ids[-1], rows)
+        for width in list(found.seconds)[:: 1 if number % 2 == 0 else -1]:
+            seconds = time_step(runner, ids[-1], width)
             if number >= WARM_UP_REPEATS:
-                found.seconds[rows].append(seconds)
+                found.seconds[width].append(seconds)
         if number >= WARM_UP_REPEATS:
             yield found
 
 
-def widths(runner: Runner, most: int) -> list[int]:
+def widths(runner: Runner, wanted: Sequence[int], most: int) -> list[int]:
     """Numbers of rows that can be measured. Where guesses cannot be taken back there is only one row."""
-    return [rows for rows in ROWS if rows <= most and (rows == 1 or not runner.rewind_obstacle)]
+    return [rows for rows in wanted if rows <= most and (rows == 1 or not runner.rewind_obstacle)]
 
 
 def time_step(runner: Runner, pending: int, rows: int) -> float:

@@ -214,13 +214,9 @@ NOT_GIVEN: tuple[Any, ...] = (None, False, (), [])
 """What a command's parameter holds when its flag was not used."""
 
 
-def resolve_options(parameters: Mapping[str, Any]) -> Resolved:
-    """Settings from the parameters of a command (`Context.params`), the environment and the profile.
-
-    Raises:
-        ProfileError: something is not allowed.
-    """
-    from lookahead_cli.layers import parse_text, resolve
+def given_options(parameters: Mapping[str, Any]) -> dict[tuple[str, Key], Any]:
+    """What options set: (what to call it, key) -> value, from the parameters of a command (`Context.params`)."""
+    from lookahead_cli.layers import parse_text
 
     given = {name: value for name, value in parameters.items() if name in SETTINGS and value not in NOT_GIVEN}
     flags: dict[tuple[str, Key], Any] = {}
@@ -233,4 +229,15 @@ def resolve_options(parameters: Mapping[str, Any]) -> Resolved:
         flags["option --raw", SETTINGS["raw"][1]] = "raw"
     if "no_stats" in given:
         flags["option --no-stats", SETTINGS["no_stats"][1]] = False
-    return resolve(parameters.get("profile"), flags)
+    return flags
+
+
+def resolve_options(parameters: Mapping[str, Any]) -> Resolved:
+    """Settings from the parameters of a command (`Context.params`), the environment and the profile.
+
+    Raises:
+        ProfileError: something is not allowed.
+    """
+    from lookahead_cli.layers import resolve
+
+    return resolve(parameters.get("profile"), given_options(parameters))

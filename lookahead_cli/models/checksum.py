@@ -29,14 +29,23 @@ def remembered_sha256(path: Path, index: Path, progress: Progress = silent) -> s
     The index only saves time: if it cannot be read or written, the checksum is computed again. Raises OSError when
     `path` itself cannot be read.
     """
+    known = known_sha256(path, index)
+    if known is not None:
+        return known
     resolved = path.resolve()
     status = resolved.stat()
     fingerprint = [status.st_size, status.st_mtime_ns]
-    known = read_index(index)
-    match known.get(str(resolved)):
-        case [size, modified, str(digest)] if [size, modified] == fingerprint:
-            return digest
     digest = sha256(resolved, progress)
     if [(after := resolved.stat()).st_size, after.st_mtime_ns] == fingerprint:
         add_to_index(index, str(resolved), [*fingerprint, digest])
     return digest
+
+
+def known_sha256(path: Path, index: Path) -> str | None:
+    """What `remembered_sha256` remembers; None if it would have to read the file. Raises OSError like it."""
+    resolved = path.resolve()
+    status = resolved.stat()
+    match read_index(index).get(str(resolved)):
+        case [size, modified, str(digest)] if (size, modified) == (status.st_size, status.st_mtime_ns):
+            return digest
+    return None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lookahead_cli.errors import ModelError, ResourceError
+from lookahead_cli.machine.limits import read_limits
 
 if TYPE_CHECKING:
     import torch
@@ -96,12 +97,14 @@ def free_memory(device: torch.device) -> float:
 
 
 def free_main_memory() -> float:
-    """Bytes that a program could have; infinite where the system does not say."""
+    """Bytes that a program could have, in a container of what that may use; infinite where the system does not say."""
+    left = read_limits().memory_left
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+        free = next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError, IndexError):
-        return math.inf
+        free = math.inf
+    return free if left is None else min(free, left)
 
 
 def _list(devices: list[str]) -> str:

@@ -40,11 +40,20 @@ def converted_folder(gguf: Path, progress: Progress = silent) -> Path:
     """
     try:
         read_header(gguf)
-        digest = remembered_sha256(gguf, cache_folder() / "gguf-checksums.json", progress)
+        digest = remembered_sha256(gguf, checksum_index(), progress)
     except OSError as error:
         raise ModelError(f"{gguf} cannot be read: {error.strerror}; check its permissions and its disk.") from error
-    entry = cache_folder() / "models" / f"gguf-{digest[:_NAME_DIGITS]}-v{CONVERSION_VERSION}"
-    return build_once(entry, gguf.name, lambda staging: convert(gguf, staging, progress), progress)
+    return build_once(converted_entry(digest), gguf.name, lambda staging: convert(gguf, staging, progress), progress)
+
+
+def checksum_index() -> Path:
+    """The file that remembers checksums of GGUF files."""
+    return cache_folder() / "gguf-checksums.json"
+
+
+def converted_entry(digest: str) -> Path:
+    """Where a file with that checksum is in the cache once it has been converted."""
+    return cache_folder() / "models" / f"gguf-{digest[:_NAME_DIGITS]}-v{CONVERSION_VERSION}"
 
 
 def convert(gguf: Path, folder: Path, progress: Progress = silent) -> None:

@@ -54,6 +54,16 @@ def hub_folder(repo: str, revision: str, allow: frozenset[str], progress: Progre
             raise
 
 
+def cached_folder(repo: str, revision: str, allow: frozenset[str]) -> Path | None:
+    """The complete snapshot in the local cache, or None; no request is made. Raises ModelError for a refused model."""
+    silence_hub()
+    with _told(repo, revision):
+        folder, refusal = _cached_folder(repo, revision, allow)
+        if refusal is not None:
+            raise refusal
+        return folder
+
+
 def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> tuple[Path | None, ModelError | None]:
     """The complete snapshot in the local cache, found without any request; or None, and what is wrong with it."""
     from huggingface_hub import snapshot_download

@@ -94,31 +94,64 @@ def lean_architecture(folder: Path, wish: Wish, weights: list[Path]) -> Architec
     Raises:
         ModelError: the lean runner was asked for, and does not do this model.
     """
-    from lookahead_cli.models.lean.architecture import NotLean, read_architecture
-
     if wish.runner == "transformers":
         return None
+    found = lean_reading(folder, wish, weights)
+    if not isinstance(found, str):
+        return found
+    if wish.runner == "lean":
+        raise ModelError(
+            f'the lean runner does not take {folder}: {found}; leave runner at "auto" or set it to "transformers"'
+        )
+    return None
+
+
+def lean_reading(folder: Path, wish: Wish, weights: list[Path]) -> Architecture | str:
+    """What the lean runner makes of the model in `folder`, or why it cannot take it, in words that follow "because"."""
+    from lookahead_cli.models.lean.architecture import NotLean, read_architecture
+
+    if wish.device == SPREAD:
+        return "it runs on one device, and the model is to be spread over several"
+    if REMOTE_CODE in wish.allow:
+        return "it runs none of the code that the model may bring along"
+    if any(file.suffix != ".safetensors" for file in weights):
+        return "it reads weights from safetensors only"
     try:
-        if wish.device == SPREAD:
-            raise NotLean("it runs on one device, and the model is to be spread over several")
-        if REMOTE_CODE in wish.allow:
-            raise NotLean("it runs none of the code that the model may bring along")
-        if any(file.suffix != ".safetensors" for file in weights):
-            raise NotLean("it reads weights from safetensors only")
         return read_architecture(read_json(folder / "config.json"))
     except NotLean as reason:
-        if wish.runner == "lean":
-            raise ModelError(
-                f'the lean runner does not take {folder}: {reason}; leave runner at "auto" or set it to "transformers"'
-            ) from None
-        return None
+        return str(reason)
+
+
+def lean_dtype(architecture: Architecture, asked: str, device: torch.device) -> tuple[torch.dtype, str | None]:
+    """The dtype in which the lean runner computes the model, and why rows depend on their neighbours in it, if they do.
+
+    On a processor "auto" means one in which they do not.
+    """
+    import torch
+
+    from lookahead_cli.models.devices import half_precision, named_dtype
+    from lookahead_cli.models.lean.exactness import dependent_rows
+
+    dtype = named_dtype(asked) or half_precision(device)
+    reason = dependent_rows(architecture, dtype, device)
+    if reason is not None and asked == "auto" and device.type == "cpu":
+        dtype = torch.float32
+        reason = dependent_rows(architecture, dtype, device)
+    return dtype, reason
+
+
+def transformers_dtype(asked: str, device: torch.device) -> torch.dtype:
+    """The dtype in which transformers computes a model."""
+    import torch
+
+    from lookahead_cli.models.devices import half_precision, named_dtype
+
+    # On a processor rows depend on their neighbours in half precision: there "auto" stays with exact tokens.
+    return named_dtype(asked) or (torch.float32 if device.type == "cpu" else half_precision(device))
 
 
 def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Architecture) -> LoadedModel:
-    import torch
-
-    from lookahead_cli.models.devices import choose_device, half_precision, name_of, named_dtype, require_memory
-    from lookahead_cli.models.lean.exactness import dependent_rows
+    from lookahead_cli.models.devices import choose_device, name_of, require_memory
     from lookahead_cli.models.lean.forward import LeanForward
     from lookahead_cli.models.lean.fourbit import FourBitWeights, can_run
     from lookahead_cli.models.lean.runner import LeanRunner
@@ -130,11 +163,7 @@ def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Arch
     with told_in_a_sentence(folder, device):
         tokenizer = load_tokenizer(folder, wish.allow)
         check_weights(weights)
-        dtype = named_dtype(wish.dtype) or half_precision(device)
-        reason = dependent_rows(architecture, dtype, device)
-        if reason is not None and wish.dtype == "auto" and device.type == "cpu":
-            dtype = torch.float32
-            reason = dependent_rows(architecture, dtype, device)
+        dtype, reason = lean_dtype(architecture, wish.dtype, device)
         require_memory(architecture.parameters * dtype.itemsize, device, f"{folder} in {name_of(dtype)}")
         few = FourBitWeights(wish.keep_in) if wish.weights != "full" and can_run(dtype, device) else None
         packed = read_weights(weights, architecture, dtype, device, few)
@@ -161,15 +190,14 @@ def _load_with_transformers(folder: Path, wish: Wish, weights: list[Path]) -> Lo
     import torch
 
     from lookahead_cli.models import transformers_loading as loading
-    from lookahead_cli.models.devices import choose_device, half_precision, named_dtype
+    from lookahead_cli.models.devices import choose_device
     from lookahead_cli.models.hugging_face import offline, silence
     from lookahead_cli.models.transformers_runner import TransformersRunner
 
     silence()
     device = choose_device("auto" if wish.device == SPREAD else wish.device)
     common: dict[str, Any] = {"local_files_only": True, "trust_remote_code": REMOTE_CODE in wish.allow}
-    # On a processor rows depend on their neighbours in half precision: there "auto" stays with exact tokens.
-    dtype = named_dtype(wish.dtype) or (torch.float32 if device.type == "cpu" else half_precision(device))
+    dtype = transformers_dtype(wish.dtype, device)
     with offline(), loading.told_in_a_sentence(folder, device):
         config = loading.load_config(folder, common)
         tokenizer = loading.load_tokenizer(folder, common)

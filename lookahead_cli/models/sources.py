@@ -50,6 +50,30 @@ def locate(
     raise ModelError(f"{source} is not a model this tool knows{_nearest(source)}; {_choices()}.")
 
 
+def names_hub_model(source: str) -> bool:
+    """Whether `locate` would take it for a hub id: nothing on this machine is called so, and it has the form of one."""
+    try:
+        if Path(source).expanduser().exists():
+            return False
+    except (OSError, RuntimeError):
+        return False
+    is_path = source.startswith(_PATH_STARTS) or source.lower().endswith(".gguf") or _DRIVE.match(source)
+    return not is_path and _HUB_ID.fullmatch(source) is not None
+
+
+def spelled_out(source: str) -> str:
+    """A source that means the same from any folder: what lies on this machine by its whole path."""
+    source = source.strip()
+    if source in PACKAGED:
+        return source
+    try:
+        path = Path(source).expanduser().absolute()
+        is_here = path.exists()
+    except (OSError, RuntimeError):
+        return source
+    return str(path) if is_here or source.startswith(_PATH_STARTS) else source
+
+
 def _from_file(path: Path, source: str, progress: Progress) -> Path:
     if path.suffix.lower() != ".gguf":
         raise ModelError(

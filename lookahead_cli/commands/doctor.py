@@ -1,0 +1,51 @@
+"""`lookahead doctor`: what this machine has, what a model would be run with here, and how fast that is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from lookahead_cli.commands import options
+from lookahead_cli.commands.interrupts import interrupts_kept
+from lookahead_cli.commands.output import writing_output
+from lookahead_cli.errors import ResourceError
+
+
+def doctor(
+    context: typer.Context,
+    profile: options.Profile = None,
+    model: options.Model = None,
+    dtype: options.Dtype = None,
+    weights: options.Weights = None,
+    device: options.Device = None,
+    runner: options.Runner = None,
+    threads: options.Threads = None,
+    no_speed: Annotated[bool, options.flag(options.OUTPUT, "--no-speed", "Measure nothing.")] = False,
+    as_json: Annotated[bool, options.flag(options.OUTPUT, "--json", "One JSON object.")] = False,
+) -> int:
+    """What this machine has, what the model would be run with and why, how fast that is, and what could be better.
+
+    Nothing is downloaded: the speed is measured if the model is ready, for about ten seconds. The exit code is 1 if
+    something is broken.
+    """
+    from lookahead_cli.render.progress import ProgressStatus
+    from lookahead_cli.render.terminal import console
+
+    resolved = options.resolve_options(context.params)
+    color = resolved.settings.display.color
+    with ProgressStatus(console("stderr", color)) as progress, interrupts_kept():
+        from lookahead_cli.machine.advice import advice
+        from lookahead_cli.machine.report import examine
+
+        report = examine(resolved.settings, resolved.profile, not no_speed, progress)
+    with writing_output():
+        from lookahead_cli.render.report_lines import print_report, report_object
+
+        if as_json:
+            print(json.dumps(report_object(report, advice(report)), ensure_ascii=sys.stdout.isatty()))
+        else:
+            print_report(console("stdout", color), report, advice(report))
+    return ResourceError.exit_code if report.problems else 0
