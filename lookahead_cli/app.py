@@ -13,6 +13,7 @@ from lookahead_cli.commands.chat import chat
 from lookahead_cli.commands.compare import compare
 from lookahead_cli.commands.generate import generate
 from lookahead_cli.commands.replay import replay
+from lookahead_cli.commands.models import models
 
 app = typer.Typer(
     name="lookahead",
@@ -27,6 +28,7 @@ app.command()(batch)
 app.command()(compare)
 app.command()(bench)
 app.command()(replay)
+app.add_typer(models)
 
 
 def _print_version(wanted: bool) -> None:

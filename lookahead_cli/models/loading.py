@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from lookahead_cli.errors import ModelError
@@ -26,7 +26,7 @@ SPREAD = "spread"
 # The context of a model that sets no limit itself (no position table, no trained length in its config).
 UNLIMITED_CONTEXT = 32_768
 # Where the configs of different architectures keep the longest context, most common first.
-_CONTEXT_KEYS = (
+CONTEXT_KEYS = (
     "max_position_embeddings",
     "n_positions",
     "max_sequence_length",
@@ -94,24 +94,35 @@ def lean_architecture(folder: Path, wish: Wish, weights: list[Path]) -> Architec
     Raises:
         ModelError: the lean runner was asked for, and does not do this model.
     """
-    from lookahead_cli.models.lean.architecture import NotLean, read_architecture
+    from lookahead_cli.models.lean.architecture import NotLean
 
     if wish.runner == "transformers":
         return None
     try:
-        if wish.device == SPREAD:
-            raise NotLean("it runs on one device, and the model is to be spread over several")
-        if REMOTE_CODE in wish.allow:
-            raise NotLean("it runs none of the code that the model may bring along")
-        if any(file.suffix != ".safetensors" for file in weights):
-            raise NotLean("it reads weights from safetensors only")
-        return read_architecture(read_json(folder / "config.json"))
+        return read_lean(read_json(folder / "config.json"), wish, weights)
     except NotLean as reason:
         if wish.runner == "lean":
             raise ModelError(
                 f'the lean runner does not take {folder}: {reason}; leave runner at "auto" or set it to "transformers"'
             ) from None
         return None
+
+
+def read_lean(config: Mapping[str, Any], wish: Wish, weights: Sequence[PurePath]) -> Architecture:
+    """What the lean runner computes of the model with this config.json and these weight files.
+
+    Raises:
+        NotLean: it does not, and why.
+    """
+    from lookahead_cli.models.lean.architecture import NotLean, read_architecture
+
+    if wish.device == SPREAD:
+        raise NotLean("it runs on one device, and the model is to be spread over several")
+    if REMOTE_CODE in wish.allow:
+        raise NotLean("it runs none of the code that the model may bring along")
+    if any(file.suffix != ".safetensors" for file in weights):
+        raise NotLean("it reads weights from safetensors only")
+    return read_architecture(config)
 
 
 def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Architecture) -> LoadedModel:
@@ -161,15 +172,14 @@ def _load_with_transformers(folder: Path, wish: Wish, weights: list[Path]) -> Lo
     import torch
 
     from lookahead_cli.models import transformers_loading as loading
-    from lookahead_cli.models.devices import choose_device, half_precision, named_dtype
+    from lookahead_cli.models.devices import choose_device, named_dtype, transformers_precision
     from lookahead_cli.models.hugging_face import offline, silence
     from lookahead_cli.models.transformers_runner import TransformersRunner
 
     silence()
     device = choose_device("auto" if wish.device == SPREAD else wish.device)
     common: dict[str, Any] = {"local_files_only": True, "trust_remote_code": REMOTE_CODE in wish.allow}
-    # On a processor rows depend on their neighbours in half precision: there "auto" stays with exact tokens.
-    dtype = named_dtype(wish.dtype) or (torch.float32 if device.type == "cpu" else half_precision(device))
+    dtype = named_dtype(wish.dtype) or transformers_precision(device)
     with offline(), loading.told_in_a_sentence(folder, device):
         config = loading.load_config(folder, common)
         tokenizer = loading.load_tokenizer(folder, common)
@@ -177,7 +187,7 @@ def _load_with_transformers(folder: Path, wish: Wish, weights: list[Path]) -> Lo
         places: Any = "auto" if wish.device == SPREAD else {"": device}
         model = loading.load_model(folder, config, dtype, places, common, weights)
         text = config.get_text_config(decoder=True)
-        told = (getattr(text, key, None) for key in _CONTEXT_KEYS)
+        told = (getattr(text, key, None) for key in CONTEXT_KEYS)
         generation = model.generation_config.to_dict() if model.generation_config is not None else {}
         return LoadedModel(
             runner=TransformersRunner(model),

@@ -1,0 +1,175 @@
+"""Taking models out of the caches: what would go is worked out first, and told, before anything is deleted."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import Timeout
+
+from lookahead_cli.errors import ModelError, ResourceError
+from lookahead_cli.knowledge.folder import LOCK, knowledge_folder
+from lookahead_cli.models.cache import cache_folder, is_held, leftovers, lock_file, remove_entry
+from lookahead_cli.models.cache_entries import converted_entries, packaged_entries
+from lookahead_cli.models.entry import Entry, folder_bytes
+from lookahead_cli.models.gguf import converted_entry
+from lookahead_cli.models.hub_entries import hub_cache, repo_folder, scan
+from lookahead_cli.models.loading import Wish
+from lookahead_cli.models.progress import Progress, silent
+from lookahead_cli.models.sources import Source, recognise
+
+_FEWEST_DIGITS = 7
+"""Of a commit, as git shortens it."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What goes when a model is removed."""
+
+    name: str
+    size: int
+    """Bytes that are there now, of the model and what is known about it."""
+    _measured: tuple[Path, ...]
+    _knowledge: tuple[Path, ...]
+    _locks: tuple[Path, ...]
+    """Held by whoever is at work on it."""
+    _delete: Callable[[], None]
+
+    def run(self) -> int:
+        """Delete it; how many bytes that has freed.
+
+        Raises:
+            ResourceError: it is in use just now, or the disk does not let it go.
+        """
+        self.refuse_if_busy()
+        try:
+            self._delete()
+            for folder in self._knowledge:
+                shutil.rmtree(folder)
+        except Timeout:
+            raise _busy(self.name) from None
+        except OSError as error:
+            raise ResourceError(
+                f"{self.name} could not be removed whole: {error.strerror or error}; check the permissions of "
+                f"{self._measured[0]}"
+            ) from error
+        freed = self.size - _bytes(self._measured)
+        if self.size and not freed:  # the hub library keeps silent about what it could not delete
+            raise ResourceError(f"{self.name} could not be removed; check the permissions of {self._measured[0]}")
+        return freed
+
+    def refuse_if_busy(self) -> None:
+        """Raise ResourceError if a process is preparing or downloading it, or lets it rehearse."""
+        if any(is_held(lock) for lock in self._locks):
+            raise _busy(self.name)
+        if any(is_held(folder / LOCK) for folder in self._knowledge):
+            raise ResourceError(
+                f"{self.name} is rehearsing in the background, which takes some minutes: try again when that is over"
+            )
+
+
+def plan_removal(source: str, revision: str = "", progress: Progress = silent) -> Removal:
+    """What would go if the model the user calls `source` was removed. `revision` is for hub ids.
+
+    Raises ModelError if nothing of it is here, or if it is a folder of the user's own.
+    """
+    entries = _entries_called(source, progress)
+    if entries:
+        return _of_entries(source, [entry.folder for entry in entries if entry.folder is not None])
+    found = recognise(source)
+    if found.kind == "hub":
+        return _of_repo(source, revision)
+    if found.kind == "folder":
+        raise _own_folder(found)
+    return _of_entries(source, [])
+
+
+def _entries_called(source: str, progress: Progress) -> list[Entry]:
+    """Those in our own cache: by the packaged name, by the GGUF file, there or not, or by the folder itself."""
+    every = [*packaged_entries(Wish()), *converted_entries(Wish())]
+    try:
+        path = Path(source.strip()).expanduser().absolute()
+        named = [entry for entry in every if source.strip() == entry.name and entry.kind == "packaged"]
+        named = named or [
+            entry for entry in every if entry.kind == "gguf" and str(path) in (entry.name, str(entry.folder))
+        ]
+        if not named and path.is_file() and path.suffix.lower() == ".gguf":
+            folder = converted_entry(path, progress)  # the same content may have been converted from another place
+            named = [entry for entry in every if entry.folder == folder]
+    except (OSError, RuntimeError, ValueError):
+        return []
+    return [entry for entry in named if entry.state != "not fetched"]
+
+
+def _of_entries(name: str, folders: list[Path]) -> Removal:
+    if not folders:
+        raise ModelError(f"nothing of {name} is in the cache folder {cache_folder()}")
+
+    def delete() -> None:
+        for folder in folders:
+            remove_entry(folder)
+
+    knowledge = _knowledge_of(folders)
+    parts = tuple(part for folder in folders for part in (folder, *leftovers(folder)))
+    measured = (*parts, *knowledge)
+    return Removal(name, _bytes(measured), measured, knowledge, tuple(map(lock_file, folders)), delete)
+
+
+def _of_repo(repo: str, revision: str) -> Removal:
+    folder = repo_folder(repo).resolve()
+    if not folder.is_dir():
+        raise ModelError(f"nothing of {repo} is in the hub's cache {hub_cache()}")
+    found = scan()
+    cached = next((each for each in found.repos if each.repo_path == folder), None) if found else None
+    revisions = list(cached.revisions) if cached is not None else []
+    if revision:
+        revisions = [_revision(repo, revision, revisions)]
+    snapshots = [each.snapshot_path for each in revisions]
+
+    def delete() -> None:
+        if found is None or not snapshots:  # of a download that has hardly begun, or damaged: all of it
+            shutil.rmtree(folder)
+        else:
+            found.delete_revisions(*(each.commit_hash for each in revisions)).execute()
+
+    knowledge = _knowledge_of(snapshots)
+    locks = tuple((hub_cache() / ".locks" / folder.name).glob("*.lock"))
+    measured = (folder, *knowledge)
+    return Removal(repo, _bytes(measured), measured, knowledge, locks, delete)
+
+
+def _revision(repo: str, wanted: str, revisions: list[Any]) -> Any:
+    """The cached revision that a branch, tag or commit names. Raises ModelError."""
+    for each in revisions:
+        short = len(wanted) >= _FEWEST_DIGITS and each.commit_hash.startswith(wanted)
+        if wanted in each.refs or short:
+            return each
+    there = [min(each.refs, default=each.commit_hash) for each in revisions]
+    raise ModelError(
+        f"{repo} has no revision {wanted} in the hub's cache; there are {', '.join(sorted(there)) or 'none'}"
+    )
+
+
+def _own_folder(found: Source) -> ModelError:
+    if hub_cache().resolve() in found.path.resolve().parents:
+        return ModelError(f"{found.name} lies in the hub's cache: name it by its hub id, owner/model")
+    return ModelError(f"{found.name} is a folder of your own, and no folder of yours is ever deleted: do that yourself")
+
+
+def _knowledge_of(folders: Iterable[Path]) -> tuple[Path, ...]:
+    known = []
+    for folder in folders:
+        if folder.is_dir() and (knowledge := knowledge_folder(folder)).is_dir():
+            known.append(knowledge)
+    return tuple(known)
+
+
+def _bytes(folders: Iterable[Path]) -> int:
+    return sum(map(folder_bytes, folders))
+
+
+def _busy(name: str) -> ResourceError:
+    return ResourceError(f"{name} is being prepared or downloaded just now: wait until that is over, or end it")
