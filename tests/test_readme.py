@@ -32,8 +32,10 @@ def test_the_profile_reference_shows_every_key_with_default_meaning_and_range() 
 
 def test_every_option_is_described() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(commands) >= {"generate", "compare", "bench"}
-    parameters = [parameter for command in commands.values() for parameter in command.params]
+    assert set(commands) >= {"generate", "compare", "bench", "models"}
+    groups = [group.commands for group in commands.values() if hasattr(group, "commands")]
+    every = [*commands.values(), *(command for group in groups for command in group.values())]
+    parameters = [parameter for command in every for parameter in command.params]
     flags = {flag for parameter in parameters for flag in parameter.opts if flag.startswith("-") and flag != "--help"}
     assert len(flags) > 30
     for flag in flags:

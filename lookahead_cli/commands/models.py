@@ -215,10 +215,15 @@ def _confirmed(removals: list[Removal]) -> bool:
     named = ", ".join(f"{removal.name} ({shown_bytes(removal.size)})" for removal in removals)
     if sys.stdin is None or not sys.stdin.isatty():
         raise LookaheadError(f"removing {named} has to be confirmed, and there is no terminal to ask on: give --yes")
+    print(f"Remove {visible(named)}? [y/N]: ", end="", file=sys.stderr, flush=True)
     try:
-        return typer.confirm(f"Remove {visible(named)}?", err=True)
-    except typer.Abort:  # Ctrl-C, or Ctrl-D
-        return False
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        raise Interrupted("interrupted: nothing was removed") from None
+    if not answer.endswith("\n"):  # Ctrl-D
+        print(file=sys.stderr)
+    return answer.strip().lower() in ("y", "yes")
 
 
 def _notes(settings: Settings) -> Console:

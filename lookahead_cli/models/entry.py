@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from stat import S_ISLNK
 from typing import Literal
 
 from lookahead_cli.errors import ModelError
@@ -76,10 +77,11 @@ def last_change(knowledge: Path) -> float | None:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Size of all files below `folder`, those that links point to left out."""
+    """Size of all files below `folder`; links count for nothing, nor what they point to."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                total += (Path(parent) / name).lstat().st_size
+                status = (Path(parent) / name).lstat()
+                total += 0 if S_ISLNK(status.st_mode) else status.st_size
     return total

@@ -65,20 +65,41 @@ def cached_folder(repo: str, revision: str, allow: frozenset[str]) -> Path | Non
         return _cached_folder(repo, revision, allow)[0]
 
 
-def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> tuple[Path | None, ModelError | None]:
-    """The complete snapshot in the local cache, found without any request; or None, and what is wrong with it."""
+def readable_folder(repo: str, revision: str) -> Path | None:
+    """The snapshot in the local cache if there is all of it, be it of a kind that may be run or not."""
+    silence_hub()
+    with _told(repo, revision):
+        folder = _snapshot(repo, revision)
+        try:
+            if folder is not None:
+                check_folder(folder, frozenset({PICKLE_WEIGHTS, REMOTE_CODE}), repo)
+        except ModelError:
+            return None
+        return folder
+
+
+def _snapshot(repo: str, revision: str) -> Path | None:
+    """The snapshot in the local cache that has a config.json, whatever else is there."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
         # Only config.json is asked for: what else must be there `check_folder` knows better than a listing of the hub.
-        folder = Path(
+        return Path(
             snapshot_download(repo, revision=revision or None, local_files_only=True, allow_patterns=["config.json"])
         )
+    except LocalEntryNotFoundError:
+        return None
+
+
+def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> tuple[Path | None, ModelError | None]:
+    """The complete snapshot in the local cache, found without any request; or None, and what is wrong with it."""
+    folder = _snapshot(repo, revision)
+    if folder is None:
+        return None, None
+    try:
         check_folder(folder, allow, repo)
         missing = [name for name in _own_code(folder) if not (folder / name).is_file()]
-    except LocalEntryNotFoundError:
-        return None, None
     except ModelError as error:
         # An interrupted download, or something refused: fetching the small files will tell which.
         return None, error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class Removal:
 
     name: str
     size: int
-    """Bytes that are there now, of the model and what is known about it."""
+    """Bytes that this will free, of the model and what is known about it."""
     _measured: tuple[Path, ...]
     _knowledge: tuple[Path, ...]
     _locks: tuple[Path, ...]
@@ -45,6 +46,7 @@ class Removal:
             ResourceError: it is in use just now, or the disk does not let it go.
         """
         self.refuse_if_busy()
+        before = _bytes(self._measured)
         try:
             self._delete()
             for folder in self._knowledge:
@@ -56,8 +58,8 @@ class Removal:
                 f"{self.name} could not be removed whole: {error.strerror or error}; check the permissions of "
                 f"{self._measured[0]}"
             ) from error
-        freed = self.size - _bytes(self._measured)
-        if self.size and not freed:  # the hub library keeps silent about what it could not delete
+        freed = before - _bytes(self._measured)
+        if before and not freed:  # the hub library keeps silent about what it could not delete
             raise ResourceError(f"{self.name} could not be removed; check the permissions of {self._measured[0]}")
         return freed
 
@@ -129,16 +131,18 @@ def _of_repo(repo: str, revision: str) -> Removal:
         revisions = [_revision(repo, revision, revisions)]
     snapshots = [each.snapshot_path for each in revisions]
 
-    def delete() -> None:
-        if found is None or not snapshots:  # of a download that has hardly begun, or damaged: all of it
-            shutil.rmtree(folder)
-        else:
-            found.delete_revisions(*(each.commit_hash for each in revisions)).execute()
-
     knowledge = _knowledge_of(snapshots)
-    locks = tuple((hub_cache() / ".locks" / folder.name).glob("*.lock"))
     measured = (folder, *knowledge)
-    return Removal(repo, _bytes(measured), measured, knowledge, locks, delete)
+    locks = tuple((hub_cache() / ".locks" / folder.name).glob("*.lock"))
+    size = _bytes(measured)
+    if (
+        found is None or cached is None
+    ):  # of a download that has hardly begun, or damaged: the library knows nothing of it
+        return Removal(repo, size, measured, knowledge, locks, partial(shutil.rmtree, folder))
+    strategy = found.delete_revisions(*(each.commit_hash for each in revisions))
+    if len(revisions) < len(cached.revisions):
+        size = strategy.expected_freed_size + _bytes(knowledge)
+    return Removal(repo, size, measured, knowledge, locks, strategy.execute)
 
 
 def _revision(repo: str, wanted: str, revisions: list[Any]) -> Any:
@@ -147,10 +151,8 @@ def _revision(repo: str, wanted: str, revisions: list[Any]) -> Any:
         short = len(wanted) >= _FEWEST_DIGITS and each.commit_hash.startswith(wanted)
         if wanted in each.refs or short:
             return each
-    there = [min(each.refs, default=each.commit_hash) for each in revisions]
-    raise ModelError(
-        f"{repo} has no revision {wanted} in the hub's cache; there are {', '.join(sorted(there)) or 'none'}"
-    )
+    there = ", ".join(sorted(min(each.refs, default=each.commit_hash) for each in revisions))
+    raise ModelError(f"{repo} has no revision {wanted} in the hub's cache; there is {there or 'none'}")
 
 
 def _own_folder(found: Source) -> ModelError:

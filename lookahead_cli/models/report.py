@@ -16,6 +16,7 @@ from lookahead_cli.models.folder import check_folder, read_json
 from lookahead_cli.models.generation_defaults import ignored_settings, own_repetition_penalty, suggested_sampling
 from lookahead_cli.models.gguf import check_convertible, end_tokens
 from lookahead_cli.models.gguf_header import GgufHeader, read_header
+from lookahead_cli.models.hub import look_up, readable_folder
 from lookahead_cli.models.loading import Wish, first_ids, read_lean
 from lookahead_cli.models.needs import Needs, lean_facts, lean_needs, transformers_needs
 from lookahead_cli.models.packaged import PACKAGED, installed_gguf
@@ -76,7 +77,10 @@ def report(source: Source, revision: str, wish: Wish, progress: Progress = silen
 
     Raises ModelError for a model that is not there or damaged, ResourceError without the network if it is needed.
     """
-    folder = present_folder(source, revision=revision, allow=_ANYTHING, progress=progress)
+    if source.kind == "hub":
+        folder = readable_folder(source.name, revision)
+    else:
+        folder = present_folder(source, allow=_ANYTHING, progress=progress)
     if folder is not None:
         return _of_present(source, folder, wish)
     if source.kind == "gguf":
@@ -102,8 +106,6 @@ def _of_present(source: Source, folder: Path, wish: Wish) -> Report:
 
 def _of_published(source: Source, revision: str, wish: Wish, progress: Progress) -> Report:
     """Of a hub model whose small files are fetched now."""
-    from lookahead_cli.models.hub import look_up
-
     published = look_up(source.name, revision, progress)
     weights = published.weights(source.name)
     told = _of_folder(source, published.folder, [PurePath(name) for name in weights], published.parameters, wish)

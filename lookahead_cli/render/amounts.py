@@ -29,7 +29,7 @@ def _scaled(number: float, units: tuple[str, ...]) -> str:
     for unit in units[:-1]:
         # What would be rounded up to four digits goes by the next unit.
         if round(number, 1 if number < 10 else 0) < THOUSAND:
-            whole = unit == units[0] or number >= 10
+            whole = unit == units[0] or round(number, 1) >= 10
             return f"{number:.0f} {unit}" if whole else f"{number:.1f} {unit}"
         number /= THOUSAND
     return f"{number:.1f} {units[-1]}"
