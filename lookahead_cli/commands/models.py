@@ -46,7 +46,7 @@ def list_models(
     """Every model on this machine: packaged, converted from GGUF, and in the hub's cache."""
     from lookahead_cli.models.listing import listed_models
     from lookahead_cli.render.models_table import model_lines, model_remarks, models_object, models_table
-    from lookahead_cli.render.terminal import console, print_tables
+    from lookahead_cli.render.terminal import console
 
     settings = _settings()
     listed = listed_models(_wish(settings))
@@ -56,7 +56,7 @@ def list_models(
         if as_json:
             _print_json(models_object(shown))
         elif output.is_terminal:
-            print_tables([models_table(shown)], settings.display.color)
+            output.print(models_table(shown, output.width))
             for remark in model_remarks(shown):
                 output.print(f"note: {remark}", style="dim")
             if len(shown) < len(listed):
@@ -73,6 +73,8 @@ def pull(source: SourceArgument, revision: Revision = "", profile: options.Profi
 
     What was interrupted goes on with the same command. What is here already is not asked for again.
     """
+    from lookahead_cli.models.facts import stored_weights
+    from lookahead_cli.models.folder import check_folder
     from lookahead_cli.models.sources import locate, present_folder
     from lookahead_cli.render.progress import ProgressBar
 
@@ -87,6 +89,7 @@ def pull(source: SourceArgument, revision: Revision = "", profile: options.Profi
             if folder is None:
                 here = False
                 folder = locate(source, revision=revision, allow=allow, progress=progress)
+            stored_weights(check_folder(folder, allow, found.name))  # reads their heads: what is damaged is told now
     except Interrupted:
         goes_on = "goes on with the files that are not here yet" if found.kind == "hub" else "begins anew"
         raise Interrupted(f"interrupted: the same command {goes_on}") from None
@@ -104,7 +107,7 @@ def info(
     from lookahead_cli.models.report import report
     from lookahead_cli.render.model_report import report_lines, report_object, report_table
     from lookahead_cli.render.progress import ProgressStatus
-    from lookahead_cli.render.terminal import console, print_tables
+    from lookahead_cli.render.terminal import console
     from lookahead_cli.text.visible import visible
 
     settings = _settings(profile)
@@ -113,10 +116,11 @@ def info(
         progress(f"reading {found.name}")
         told = report(found, revision or _own_revision(found, settings), _wish(settings), progress)
     with writing_output():
+        output = console("stdout", settings.display.color)
         if as_json:
             _print_json(report_object(told))
-        elif console("stdout", settings.display.color).is_terminal:
-            print_tables([report_table(told)], settings.display.color)
+        elif output.is_terminal:
+            output.print(report_table(told))
         else:
             for name, value in report_lines(told):
                 print(f"{name}: {visible(value)}" if name else f"  {visible(value)}")

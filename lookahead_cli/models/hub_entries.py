@@ -43,7 +43,8 @@ def repo_folder(repo: str) -> Path:
 def scan() -> HFCacheInfo | None:
     """What the hub library finds in its cache; None if there is no cache, or it cannot be read."""
     silence_hub()
-    from huggingface_hub import CacheNotFound, scan_cache_dir
+    from huggingface_hub import scan_cache_dir
+    from huggingface_hub.errors import CacheNotFound
 
     try:
         return scan_cache_dir(hub_cache())

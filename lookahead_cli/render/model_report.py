@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
+from lookahead_cli.models.facts import Facts
 from lookahead_cli.render.amounts import shown_bytes, shown_count
 from lookahead_cli.text.visible import visible
 
@@ -116,6 +117,7 @@ def report_object(told: Report) -> dict[str, Any]:
 
 
 def _facts_object(told: Report) -> dict[str, Any]:
-    facts = asdict(told.facts) if told.facts else {}
-    facts["stored_dtypes"] = list(facts.pop("dtypes", ()))
+    """Its keys are there whatever is known."""
+    facts: dict[str, Any] = asdict(told.facts) if told.facts else {each.name: None for each in fields(Facts)}
+    facts["stored_dtypes"] = list(facts.pop("dtypes") or ())
     return facts

@@ -10,6 +10,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.status import Status
+from rich.table import Column
 from rich.text import Text
 
 from lookahead_cli.models.progress import ByteShare
@@ -18,6 +19,9 @@ from lookahead_cli.text.visible import visible
 
 PATIENCE = 1.0
 """Seconds before a bar is drawn: what is over sooner needs none."""
+BAR = 20
+AMOUNTS = 22
+"""Columns of the bar, and of what stands behind it."""
 
 
 class ProgressStatus:
@@ -67,20 +71,23 @@ class ProgressBar(ProgressStatus):
             if self.status is not None:
                 self.status.stop()
                 self.status = None
-            columns = (
-                TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[told]}"),
-                TimeRemainingColumn(),
-            )  # fmt: skip
-            self.bar = Progress(*columns, console=self.console, transient=True)
+            self.bar = Progress(
+                TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+                BarColumn(bar_width=BAR),
+                TextColumn("{task.fields[told]}", table_column=Column(no_wrap=True, min_width=AMOUNTS)),
+                TimeRemainingColumn(compact=True),
+                console=self.console,
+                transient=True,
+            )
             self.bar.start()
-        if activity != self.activity:  # each has a bar of its own: speeds and times start anew
-            self.activity = activity
-            for task in self.bar.task_ids:
-                self.bar.remove_task(task)
-            self.bar.add_task(visible(activity), total=None, told="")
         told = "" if fraction is None else f"{fraction:.0%}"
         if isinstance(fraction, ByteShare):
             told += f", {shown_bytes(fraction.done)} of {shown_bytes(fraction.total)}"
+        if activity != self.activity:  # each has a bar of its own: times begin anew
+            self.activity = activity
+            for task in self.bar.task_ids:
+                self.bar.remove_task(task)
+            self.bar.add_task(visible(activity), total=None, told=told)
         total = None if fraction is None else 1.0
         self.bar.update(self.bar.task_ids[0], total=total, completed=fraction or 0.0, told=told)
 

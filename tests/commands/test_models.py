@@ -70,9 +70,15 @@ def test_pull_fetches_says_where_and_asks_nobody_the_second_time(lookahead: Look
     assert hub.requests == []
 
 
+def test_pull_tells_of_weights_that_arrived_damaged(lookahead: Lookahead, hub: Hub) -> None:
+    (hub.files / "model.safetensors").write_bytes(b"x" * 100)
+    outcome = lookahead("models", "pull", "owner/tiny")
+    assert (outcome.code, outcome.text) == (2, "")
+    assert "model.safetensors is damaged or cut short" in outcome.stderr
+
+
 def test_pull_goes_on_with_what_is_missing(lookahead: Lookahead, hub: Hub) -> None:
     hub.fail_on = "tokenizer.json"
-    hub.status = 0
     assert lookahead("models", "info", "owner/tiny").code == 1
     hub.fail_on = ""
     hub.requests.clear()
