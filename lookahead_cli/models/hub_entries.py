@@ -14,6 +14,7 @@ from lookahead_cli.models.facts import Facts, config_facts, gguf_config, gguf_fa
 from lookahead_cli.models.folder import check_folder, read_json
 from lookahead_cli.models.gguf_header import read_header
 from lookahead_cli.models.hugging_face import silence_hub
+from lookahead_cli.models.known_names import MODELS
 from lookahead_cli.models.loading import Wish
 from lookahead_cli.models.plan import plan
 from lookahead_cli.models.safety import PICKLE, REMOTE_CODE
@@ -21,8 +22,6 @@ from lookahead_cli.models.safety import PICKLE, REMOTE_CODE
 if TYPE_CHECKING:
     from huggingface_hub import HFCacheInfo
 
-MODELS = "models--"
-"""How the folders of models begin."""
 MAIN = "main"
 _ANYTHING = frozenset({PICKLE, REMOTE_CODE})
 """To look at a model is no risk."""

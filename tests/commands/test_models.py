@@ -166,6 +166,17 @@ def test_rm_asks_first_and_needs_yes_where_nobody_can_be_asked(
     assert outcome.text == "owner/llama is removed, 642 bytes freed\n"
 
 
+def test_what_was_pulled_is_listed_and_removed_without_a_trace(lookahead: Lookahead, hub: Hub) -> None:
+    lookahead("models", "pull", "owner/tiny")
+    line = lookahead("models", "list").text.splitlines()[1].split("\t")
+    assert (line[0], line[3], line[-1]) == ("owner/tiny", "LlamaForCausalLM", "ready")
+    assert lookahead("models", "rm", "owner/tiny", "--yes").code == 0
+    assert [path.name for path in (hub.home / "hub").iterdir() if path.name.startswith("models--")] == []
+    assert lookahead("models", "list").text.count("\n") == 1
+    outcome = lookahead("models", "rm", "owner/tiny", "--yes")
+    assert (outcome.code, "nothing of owner/tiny is in the hub's cache" in outcome.stderr) == (2, True)
+
+
 def test_rm_deletes_nothing_if_one_of_the_names_is_wrong(
     lookahead: Lookahead, hub_cache: Path, llama_folder: str
 ) -> None:

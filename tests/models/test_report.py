@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from lookahead_cli.errors import ModelError, ResourceError
+from lookahead_cli.knowledge.folder import knowledge_folder
 from lookahead_cli.models.loading import Wish, load
 from lookahead_cli.models.needs import MANY
 from lookahead_cli.models.packaged import SMOLLM2_135M
@@ -57,6 +60,20 @@ def test_memory_for_the_context_is_what_the_cache_takes(llama: Path) -> None:
         needs = told_of(llama, Wish(device="cpu", dtype="float32", runner=runner)).needs
         assert needs is not None
         assert needs.context_bytes == loaded.runner.bytes_for(MANY)
+
+
+def test_weights_that_are_run_in_4_bits_take_less(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    knowledge = knowledge_folder(llama)
+    knowledge.mkdir(parents=True)
+    kept = knowledge / "four-bit-v1-some-torch.safetensors"
+    save_file({"a.packed": np.zeros((64, 16), np.uint8), "a.steps": np.zeros((1, 64, 2), np.float16)}, kept)
+    monkeypatch.setattr("lookahead_cli.models.lean.fourbit.can_run", lambda *_: True)
+    stored = told_of(llama, Wish(device="cpu", dtype="float32")).needs
+    full = told_of(llama, Wish(device="cpu", dtype="float32", weights="full")).needs
+    assert stored is not None
+    assert full is not None
+    assert (stored.four_bit, full.four_bit) == (True, False)
+    assert (full.weight_bytes or 0) - (stored.weight_bytes or 0) == 64 * 32 * 4 - kept.stat().st_size
 
 
 def test_own_settings_are_told_with_what_becomes_of_them(llama: Path) -> None:
