@@ -35,8 +35,8 @@ def hub_cache() -> Path:
 
 
 def repo_folder(repo: str) -> Path:
-    """Where the hub's cache keeps a model."""
-    return hub_cache() / f"{MODELS}{repo.replace('/', '--')}"
+    """Where the hub's cache keeps a model, as `scan` names it."""
+    return hub_cache().resolve() / f"{MODELS}{repo.replace('/', '--')}"
 
 
 def scan() -> HFCacheInfo | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,14 @@ class Removal:
     name: str
     size: int
     """Bytes that this will free, of the model and what is known about it."""
-    _measured: tuple[Path, ...]
-    _knowledge: tuple[Path, ...]
-    _locks: tuple[Path, ...]
+    measured: tuple[Path, ...]
+    """Folders that what is deleted lies in, or that go themselves."""
+    knowledge: tuple[Path, ...]
+    """Folders with what is known about it."""
+    locks: tuple[Path, ...]
     """Held by whoever is at work on it."""
-    _delete: Callable[[], None]
+    delete: Callable[[], None]
+    """Deletes the model, but for `knowledge`. Raises OSError, Timeout."""
 
     def run(self) -> int:
         """Delete it; how many bytes that has freed.
@@ -46,28 +49,28 @@ class Removal:
             ResourceError: it is in use just now, or the disk does not let it go.
         """
         self.refuse_if_busy()
-        before = _bytes(self._measured)
+        before = _bytes(self.measured)
         try:
-            self._delete()
-            for folder in self._knowledge:
+            self.delete()
+            for folder in self.knowledge:
                 shutil.rmtree(folder)
         except Timeout:
             raise _busy(self.name) from None
         except OSError as error:
             raise ResourceError(
                 f"{self.name} could not be removed whole: {error.strerror or error}; check the permissions of "
-                f"{self._measured[0]}"
+                f"{self.measured[0]}"
             ) from error
-        freed = before - _bytes(self._measured)
+        freed = before - _bytes(self.measured)
         if before and not freed:  # the hub library keeps silent about what it could not delete
-            raise ResourceError(f"{self.name} could not be removed; check the permissions of {self._measured[0]}")
+            raise ResourceError(f"{self.name} could not be removed; check the permissions of {self.measured[0]}")
         return freed
 
     def refuse_if_busy(self) -> None:
         """Raise ResourceError if a process is preparing or downloading it, or lets it rehearse."""
-        if any(is_held(lock) for lock in self._locks):
+        if any(is_held(lock) for lock in self.locks):
             raise _busy(self.name)
-        if any(is_held(folder / LOCK) for folder in self._knowledge):
+        if any(is_held(folder / LOCK) for folder in self.knowledge):
             raise ResourceError(
                 f"{self.name} is rehearsing in the background, which takes some minutes: try again when that is over"
             )
@@ -79,6 +82,8 @@ def plan_removal(source: str, revision: str = "", progress: Progress = silent) -
     Raises ModelError if nothing of it is here, or if it is a folder of the user's own.
     """
     entries = _entries_called(source, progress)
+    if entries and revision:
+        raise ModelError(f"--revision goes with a hub id, and {source} is none: leave it out")
     if entries:
         return _of_entries(source, [entry.folder for entry in entries if entry.folder is not None])
     found = recognise(source)
@@ -121,7 +126,7 @@ def _of_entries(name: str, folders: list[Path]) -> Removal:
 
 
 def _of_repo(repo: str, revision: str) -> Removal:
-    folder = repo_folder(repo).resolve()
+    folder = repo_folder(repo)
     if not folder.is_dir():
         raise ModelError(f"nothing of {repo} is in the hub's cache {hub_cache()}")
     found = scan()
@@ -139,7 +144,9 @@ def _of_repo(repo: str, revision: str) -> Removal:
         found is None or cached is None
     ):  # of a download that has hardly begun, or damaged: the library knows nothing of it
         return Removal(repo, size, measured, knowledge, locks, partial(shutil.rmtree, folder))
-    strategy = found.delete_revisions(*(each.commit_hash for each in revisions))
+    # The library looks for commits in all repositories, and those that were copied from each other share them.
+    alone = replace(found, repos=frozenset({cached}))
+    strategy = alone.delete_revisions(*(each.commit_hash for each in revisions))
     if len(revisions) < len(cached.revisions):
         size = strategy.expected_freed_size + _bytes(knowledge)
     return Removal(repo, size, measured, knowledge, locks, strategy.execute)

@@ -213,7 +213,7 @@ def _added_tokens(folder: Path) -> dict[int, str]:
     """Tokens beside the vocabulary proper, as the special ones are, by id."""
     file = folder / "tokenizer.json"
     added = read_json(file).get("added_tokens") if file.is_file() else None
-    return {token["id"]: token["content"] for token in added or () if {"id", "content"} <= set(token)}
+    return {token["id"]: token["content"] for token in added or () if isinstance(token, dict)}
 
 
 def _size(folder: Path) -> int:

@@ -114,14 +114,14 @@ def test_a_gguf_file_that_was_never_converted_is_no_ground_to_delete_anything(gg
 
 def test_a_hub_model_goes_whole_and_its_neighbours_stay(hub_cache: Path) -> None:
     folder = put(hub_cache, "owner/llama", whole_model(LLAMA))
-    other = put(hub_cache, "owner/llama-2", whole_model(LLAMA))
+    others = [put(hub_cache, f"owner/copy-{number}", whole_model(LLAMA)) for number in range(5)]  # with its commit
     knowledge = learn(folder)
     (folder.parent.parent / "blobs" / "abc.incomplete").write_bytes(b"x" * 1000)
     removal = plan_removal("owner/llama")
     assert removal.run() == removal.size > 1100
     assert not (hub_cache / "models--owner--llama").exists()
     assert not knowledge.exists()
-    assert (other / "model.safetensors").is_file()
+    assert all((other / "model.safetensors").is_file() for other in others)
     with pytest.raises(ModelError, match="nothing of owner/llama is in the hub's cache"):
         plan_removal("owner/llama")
 
@@ -135,6 +135,17 @@ def test_one_revision_goes_and_what_it_shares_with_others_stays(hub_cache: Path,
     assert removal.run() == 1040, "and the name of the branch"
     assert not gone.exists()
     assert (kept / "model.safetensors").is_file()
+
+
+def test_a_link_in_the_hubs_cache_is_not_followed(hub_cache: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "blobs").mkdir(parents=True)
+    (elsewhere / "blobs" / "precious").write_bytes(b"x")
+    hub_cache.mkdir()
+    (hub_cache / "models--owner--linked").symlink_to(elsewhere)
+    with pytest.raises(ResourceError, match="owner/linked could not be removed"):
+        plan_removal("owner/linked").run()
+    assert (elsewhere / "blobs" / "precious").is_file()
 
 
 def test_an_unknown_revision_is_told_with_those_that_are_there(hub_cache: Path) -> None:
@@ -162,6 +173,12 @@ def test_a_hub_model_that_is_being_downloaded_is_left_alone(hub_cache: Path) -> 
     with FileLock(locks / "abc.lock"), pytest.raises(ResourceError, match="being prepared or downloaded"):
         plan_removal("owner/llama").run()
     assert folder.exists()
+
+
+def test_a_revision_goes_with_hub_ids_only() -> None:
+    make_entry(packaged_entry(SMOLLM2_135M))
+    with pytest.raises(ModelError, match="--revision goes with a hub id"):
+        plan_removal("smollm2-135m", "v1")
 
 
 def test_unknown_names_are_told_as_everywhere() -> None:
