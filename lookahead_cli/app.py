@@ -12,8 +12,8 @@ from lookahead_cli.commands.bench import bench
 from lookahead_cli.commands.chat import chat
 from lookahead_cli.commands.compare import compare
 from lookahead_cli.commands.generate import generate
-from lookahead_cli.commands.replay import replay
 from lookahead_cli.commands.models import models
+from lookahead_cli.commands.replay import replay
 
 app = typer.Typer(
     name="lookahead",
