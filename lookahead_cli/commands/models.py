@@ -47,6 +47,7 @@ def list_models(
     from lookahead_cli.models.listing import listed_models
     from lookahead_cli.render.models_table import model_lines, model_remarks, models_object, models_table
     from lookahead_cli.render.terminal import console
+    from lookahead_cli.text.visible import visible
 
     settings = _settings()
     listed = listed_models(_wish(settings))
@@ -58,7 +59,7 @@ def list_models(
         elif output.is_terminal:
             output.print(models_table(shown, output.width))
             for remark in model_remarks(shown):
-                output.print(f"note: {remark}", style="dim")
+                output.print(f"note: {visible(remark)}", style="dim")
             if len(shown) < len(listed):
                 output.print(f"and {len(listed) - len(shown)} that are no language models: --all", style="dim")
         else:
@@ -77,6 +78,7 @@ def pull(source: SourceArgument, revision: Revision = "", profile: options.Profi
     from lookahead_cli.models.folder import check_folder
     from lookahead_cli.models.sources import locate, present_folder
     from lookahead_cli.render.progress import ProgressBar
+    from lookahead_cli.text.visible import visible
 
     settings = _settings(profile)
     found = _recognised(source, revision)
@@ -95,7 +97,7 @@ def pull(source: SourceArgument, revision: Revision = "", profile: options.Profi
         raise Interrupted(f"interrupted: the same command {goes_on}") from None
     what = "is a folder of your own, there is nothing to fetch" if found.kind == "folder" else "is ready"
     with writing_output():
-        print(f"{found.name} {'is here already' if here and found.kind != 'folder' else what}: {folder}")
+        print(visible(f"{found.name} {'is here already' if here and found.kind != 'folder' else what}: {folder}"))
     return 0
 
 
