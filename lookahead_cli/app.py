@@ -13,6 +13,7 @@ from lookahead_cli.commands.chat import chat
 from lookahead_cli.commands.compare import compare
 from lookahead_cli.commands.doctor import doctor
 from lookahead_cli.commands.generate import generate
+from lookahead_cli.commands.models import models
 from lookahead_cli.commands.profiles import profiles
 from lookahead_cli.commands.replay import replay
 
@@ -31,6 +32,7 @@ app.command()(bench)
 app.command()(replay)
 app.command()(doctor)
 app.add_typer(profiles, name="profiles")
+app.add_typer(models)
 
 
 def _print_version(wanted: bool) -> None:

@@ -23,9 +23,10 @@ from lookahead_cli.decoding.strategy import Strategy
 from lookahead_cli.decoding.wanted import DraftModel, Wanted
 from lookahead_cli.errors import LookaheadError, ModelError, ProfileError, PromptError
 from lookahead_cli.knowledge.background import start_rehearsal
+from lookahead_cli.knowledge.folder import knowledge_folder
+from lookahead_cli.knowledge.obstacles import Obstacles, keep_obstacles
 from lookahead_cli.knowledge.store import (
     TIMES,
-    knowledge_folder,
     known_beforehand,
     rates_file,
     read_rates,
@@ -272,7 +273,10 @@ def open_session(settings: Settings, progress: Progress = silent) -> Session:
     if resolved.decoding.strategy == SPECULATIVE:
         draft_model()  # what does not fit is told now, not with the first prompt
     said = notices(settings, resolved, loaded)
-    return Session(resolved, loaded, said, knowledge_folder(folder), draft_model)
+    knowledge = knowledge_folder(folder)
+    if loaded.runner_name == "transformers" and settings.decoding.strategy in BRANCHING:
+        keep_obstacles(knowledge, Obstacles(loaded.runner.rewind_obstacle, loaded.runner.tree_obstacle))
+    return Session(resolved, loaded, said, knowledge, draft_model)
 
 
 def load_draft_model(settings: Settings, target: LoadedModel, progress: Progress) -> LoadedModel:

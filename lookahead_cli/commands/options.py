@@ -30,6 +30,13 @@ def complete_profiles(incomplete: str) -> list[str]:
     return [name for name in profile_names() if name.startswith(incomplete)]
 
 
+def complete_models(incomplete: str) -> list[str]:
+    """Models that can be named."""
+    from lookahead_cli.models.known_names import model_names
+
+    return model_names(incomplete)
+
+
 def complete_choices(section: str, key: str) -> Callable[[str], list[str]]:
     """A completion that offers the words a key of the profile takes."""
 
@@ -93,11 +100,25 @@ Profile = Annotated[
     option(MODEL, "NAME|FILE", "Profile with the settings.", "--profile", autocompletion=complete_profiles),
 ]
 Model = Annotated[
-    str | None, option(MODEL, "SOURCE", "smollm2-135m, a folder, a .gguf file or a hub id.", "--model", "-m")
+    str | None,
+    option(
+        MODEL,
+        "SOURCE",
+        "smollm2-135m, a folder, a .gguf file or a hub id.",
+        "--model",
+        "-m",
+        autocompletion=complete_models,
+    ),
 ]
 DraftModel = Annotated[
     str | None,
-    option(MODEL, "SOURCE", "speculative: the smaller model that makes the guesses.", "--draft-model"),
+    option(
+        MODEL,
+        "SOURCE",
+        "speculative: the smaller model that makes the guesses.",
+        "--draft-model",
+        autocompletion=complete_models,
+    ),
 ]
 Dtype = Annotated[str | None, _choice(MODEL, "model", "dtype", "auto, float32, bfloat16 or float16.", "--dtype")]
 Weights = Annotated[

@@ -10,7 +10,8 @@ from time import perf_counter
 
 from filelock import FileLock, Timeout
 
-from lookahead_cli.knowledge.background import LOCK, count_attempt
+from lookahead_cli.knowledge.background import count_attempt
+from lookahead_cli.knowledge.folder import LOCK
 from lookahead_cli.knowledge.table import TableBuilder, load_table, table_file
 from lookahead_cli.models.devices import multiplies_bfloat16
 

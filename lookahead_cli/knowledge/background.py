@@ -10,6 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from lookahead_cli.knowledge.folder import LOCK
 from lookahead_cli.knowledge.rehearsal import CONVERSATIONS
 from lookahead_cli.knowledge.table import load_table, table_file
 from lookahead_cli.models.devices import free_main_memory
@@ -20,7 +21,6 @@ MEMORY_PER_PARAMETER = 6
 """Bytes that must be free for each parameter: a copy of the weights, and room to work."""
 MOST_ATTEMPTS = 5
 """A rehearsal that never gets to its end is not tried for ever."""
-LOCK = "rehearsal.lock"
 ATTEMPTS = "rehearsal-attempts.json"
 
 

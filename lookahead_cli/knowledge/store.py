@@ -1,21 +1,18 @@
-"""Where what is known about a model is kept between runs: a folder per model in the cache folder.
+"""What is known about a model, kept between runs in its knowledge folder (see `folder.py`).
 
 Only what is derived from the model alone, and numbers: nothing of any prompt.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lookahead_cli.decoding.prior_knowledge import PriorKnowledge
 from lookahead_cli.knowledge.blend import blended
 from lookahead_cli.knowledge.table import load_table, table_file
-from lookahead_cli.models.cache import cache_folder
 from lookahead_cli.models.whole_file import written_whole
 
 SHIPPED_RATES = Path(__file__).with_name("starting_rates.json")
@@ -26,20 +23,6 @@ TIMES = "times"
 """Beside them: what `StepTimes.export` gives, by machine."""
 RATES_FORMAT = 1
 """Part of the file's name: raise it when kinds change their meaning, and old rates are learned anew."""
-
-
-def knowledge_folder(model: Path) -> Path:
-    """The folder for the model in the folder `model`; it need not exist yet.
-
-    A model is told by the sizes and times of its files: another one at the same place starts from nothing.
-    """
-    marks = []
-    for file in sorted(model.iterdir()):
-        if file.suffix in (".json", ".safetensors", ".bin"):
-            with suppress(OSError):  # a link to nowhere
-                marks.append((file.name, file.stat().st_size, file.stat().st_mtime_ns))
-    digest = hashlib.sha256(repr((str(model.resolve()), marks)).encode()).hexdigest()
-    return cache_folder() / "knowledge" / digest[:16]
 
 
 def known_beforehand(folder: Path, vocab: int, *, sampled: bool, machine: str) -> PriorKnowledge:

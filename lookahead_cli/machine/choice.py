@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from lookahead_cli.models.devices import choose_device, half_precision, name_of, present_devices
+from lookahead_cli.models.devices import choose_device, half_precision, name_of, present_devices, transformers_dtype
 from lookahead_cli.models.folder import check_folder, read_json
 from lookahead_cli.models.lean import fourbit
-from lookahead_cli.models.loading import SPREAD, lean_architecture, lean_dtype, lean_reading, transformers_dtype
+from lookahead_cli.models.lean.architecture import NotLean
+from lookahead_cli.models.loading import SPREAD, lean_architecture, lean_dtype, read_lean
 from lookahead_cli.models.presence import Absent, find_present
 from lookahead_cli.session import wish_for
 
@@ -114,8 +115,11 @@ def chosen_device(asked: str) -> tuple[torch.device, str]:
 
 def why_transformers(folder: Path, wish: Wish, files: list[Path]) -> str:
     """What keeps the lean runner from taking the model."""
-    found = lean_reading(folder, wish, files)
-    return f"the lean runner does not take it: {found}" if isinstance(found, str) else ASKED
+    try:
+        read_lean(read_json(folder / "config.json"), wish, files)
+    except NotLean as reason:
+        return f"the lean runner does not take it: {reason}"
+    return ASKED
 
 
 def why_lean(folder: Path, wish: Wish) -> str:

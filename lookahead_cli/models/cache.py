@@ -6,6 +6,7 @@ sees the entry sees all of it. A lock per entry makes two processes that start t
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
@@ -74,6 +75,40 @@ def build_once(entry: Path, name: str, build: Callable[[Path], None], progress: 
     return entry
 
 
+def is_locked(entry: Path) -> bool:
+    """Whether some process is building or removing `entry` right now."""
+    return is_held(lock_file(entry))
+
+
+def is_held(lock: Path) -> bool:
+    """Whether some process holds this lock file. One that is not there is not made."""
+    if not lock.exists():
+        return False
+    try:
+        with FileLock(lock, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # somebody else's cache, only for reading
+        return False
+
+
+def remove_entry(entry: Path) -> None:
+    """Delete `entry` and what killed processes have left of it. Raises Timeout if it is being built, OSError."""
+    with FileLock(lock_file(entry), timeout=0):
+        _remove_leftovers(entry)
+
+
+def leftovers(entry: Path) -> list[Path]:
+    """The staging folders of `entry`: of a build that is going on, or of one that was killed."""
+    return sorted(entry.parent.glob(f"{glob.escape(_staging_prefix(entry))}*"))
+
+
+def lock_file(entry: Path) -> Path:
+    """What whoever builds or removes `entry` holds."""
+    return entry.parent / f".{entry.name}.lock"
+
+
 def require_free_space(folder: Path, needed: int, purpose: str) -> None:
     """Raise a ResourceError with both numbers if the disk of `folder` has less than `needed` bytes free."""
     free = shutil.disk_usage(folder).free
@@ -94,7 +129,7 @@ def _staging_prefix(entry: Path) -> str:
 
 def _remove_leftovers(entry: Path) -> None:
     """Delete what a killed process left behind, and an entry that lost files. Call it only under the lock."""
-    for leftover in entry.parent.glob(f"{_staging_prefix(entry)}*"):
+    for leftover in leftovers(entry):
         shutil.rmtree(leftover, ignore_errors=True)
     if entry.exists():
         shutil.rmtree(entry)
@@ -122,7 +157,7 @@ def _room_for(entry: Path, name: str) -> Iterator[None]:
 
 @contextmanager
 def _locked(entry: Path, name: str, progress: Progress) -> Iterator[None]:
-    lock = FileLock(entry.parent / f".{entry.name}.lock")
+    lock = FileLock(lock_file(entry))
     try:
         lock.acquire(timeout=0)
     except Timeout:

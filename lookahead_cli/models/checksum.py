@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from lookahead_cli.models.index import add_to_index, read_index
-from lookahead_cli.models.progress import Progress, silent
+from lookahead_cli.models.progress import ByteShare, Progress, silent
 
 _BLOCK = 1 << 20  # bytes read at a time: large enough that Python's loop costs nothing beside the hashing
 
@@ -19,7 +19,7 @@ def sha256(path: Path, progress: Progress = silent, activity: str = "") -> str:
         while block := file.read(_BLOCK):
             digest.update(block)
             done += len(block)
-            progress(activity or f"checking {path.name}", min(done / size, 1.0) if size else None)
+            progress(activity or f"checking {path.name}", ByteShare(done, size) if size else None)
     return digest.hexdigest()
 
 

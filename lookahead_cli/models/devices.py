@@ -56,6 +56,14 @@ def half_precision(device: torch.device) -> torch.dtype:
     return torch.bfloat16 if multiplies_bfloat16() else torch.float32
 
 
+def transformers_dtype(asked: str, device: torch.device) -> torch.dtype:
+    """The dtype in which transformers computes a model. Its rows depend on their neighbours in half precision: on a
+    processor "auto" stays with exact tokens."""
+    import torch
+
+    return named_dtype(asked) or (torch.float32 if device.type == "cpu" else half_precision(device))
+
+
 def named_dtype(name: str) -> torch.dtype | None:
     """The torch dtype of that name; None for "auto"."""
     import torch

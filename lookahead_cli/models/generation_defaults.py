@@ -28,3 +28,12 @@ def own_repetition_penalty(generation: Mapping[str, Any]) -> float:
 def ignored_settings(generation: Mapping[str, Any]) -> list[str]:
     """Names of the model's own generation settings that would change its tokens and are not honoured."""
     return [name for name in NOT_HONOURED if generation.get(name)]
+
+
+SAMPLING = ("temperature", "top_k", "top_p", "min_p")
+"""Settings that say how the model was meant to be sampled from: suggestions, taken up by whoever asks for them."""
+
+
+def suggested_sampling(generation: Mapping[str, Any]) -> dict[str, float]:
+    """How the model's makers sample from it."""
+    return {name: generation[name] for name in SAMPLING if isinstance(generation.get(name), int | float)}

@@ -5,6 +5,7 @@ Float32, because the quantised blocks of a GGUF file are in general not exact in
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+CONVERTED = "gguf-"
+"""How the names of converted folders begin."""
+ORIGIN = "origin.json"
+"""Names the GGUF file that a converted folder was made from, for humans: what counts is the checksum."""
+
 # Part of every entry's name: raise it when `convert` starts to write something else, and old entries are built anew.
 CONVERSION_VERSION = 1
 # A converted folder's name carries this many hexadecimal digits of the checksum (64 bits): no accidental collisions.
@@ -38,22 +44,32 @@ def converted_folder(gguf: Path, progress: Progress = silent) -> Path:
 
     Raises ModelError for a file that is damaged or of an unsupported architecture, ResourceError for disk or memory.
     """
+
+    def build(staging: Path) -> None:
+        convert(gguf, staging, progress)
+        (staging / ORIGIN).write_text(json.dumps({"gguf": str(gguf)}) + "\n", encoding="utf-8")
+
+    return build_once(converted_entry(gguf, progress), gguf.name, build, progress)
+
+
+def converted_entry(gguf: Path, progress: Progress = silent) -> Path:
+    """Where the folder made from `gguf` is or will be. Raises ModelError for a file that is damaged."""
     try:
         read_header(gguf)
         digest = remembered_sha256(gguf, checksum_index(), progress)
     except OSError as error:
         raise ModelError(f"{gguf} cannot be read: {error.strerror}; check its permissions and its disk.") from error
-    return build_once(converted_entry(digest), gguf.name, lambda staging: convert(gguf, staging, progress), progress)
+    return entry_for(digest)
+
+
+def entry_for(digest: str) -> Path:
+    """Where the folder made from a GGUF file with this SHA-256 is or will be."""
+    return cache_folder() / "models" / f"{CONVERTED}{digest[:_NAME_DIGITS]}-v{CONVERSION_VERSION}"
 
 
 def checksum_index() -> Path:
-    """The file that remembers checksums of GGUF files."""
+    """The file that remembers which GGUF file has which checksum."""
     return cache_folder() / "gguf-checksums.json"
-
-
-def converted_entry(digest: str) -> Path:
-    """Where a file with that checksum is in the cache once it has been converted."""
-    return cache_folder() / "models" / f"gguf-{digest[:_NAME_DIGITS]}-v{CONVERSION_VERSION}"
 
 
 def convert(gguf: Path, folder: Path, progress: Progress = silent) -> None:
@@ -62,7 +78,7 @@ def convert(gguf: Path, folder: Path, progress: Progress = silent) -> None:
     Raises ModelError for content that cannot be converted; disk errors of `folder` pass through.
     """
     header = read_header(gguf)
-    _check_architecture(gguf, header)
+    check_convertible(gguf, header)
     require_free_space(folder, header.parameters * _FLOAT32_BYTES + _SPARE_BYTES, f"Converting {gguf.name}")
     progress(f"reading {gguf.name}")
     with _told(gguf):
@@ -74,7 +90,8 @@ def convert(gguf: Path, folder: Path, progress: Progress = silent) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def _check_architecture(gguf: Path, header: GgufHeader) -> None:
+def check_convertible(gguf: Path, header: GgufHeader) -> None:
+    """Raise ModelError if it is known beforehand that `gguf` cannot be converted."""
     if header.integer("split.count", 1) > 1:
         raise ModelError(
             f"{gguf} is one part of a model split over several files; join them first with "
@@ -150,9 +167,14 @@ def _set_end_tokens(model: PreTrainedModel, header: GgufHeader) -> None:
     """Make every end token the file names count, for us and for transformers' `generate` alike."""
     known = model.generation_config.eos_token_id
     ends = set(known if isinstance(known, list) else [] if known is None else [known])
-    ends |= {end for key in _END_TOKEN_KEYS if (end := header.integer(key, -1)) >= 0}
+    ends |= set(end_tokens(header))
     if ends:
         model.generation_config.eos_token_id = sorted(ends) if len(ends) > 1 else ends.pop()
+
+
+def end_tokens(header: GgufHeader) -> list[int]:
+    """Every token that the file says ends a text or a turn."""
+    return sorted({end for key in _END_TOKEN_KEYS if (end := header.integer(key, -1)) >= 0})
 
 
 @contextmanager

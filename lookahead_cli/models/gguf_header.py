@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from collections import Counter
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -30,6 +31,10 @@ class GgufHeader:
     metadata: dict[str, Scalar]
     parameters: int
     tensors: frozenset[str]
+    lengths: dict[str, int]
+    """How many values each array of the metadata has."""
+    types: dict[str, int]
+    """How many of the weights are stored in each tensor type ("Q4_K"), the most common one first."""
 
     @property
     def architecture(self) -> str:
@@ -84,17 +89,20 @@ class _Reader:
         tensor_count: int = self._number("Q")
         metadata_count: int = self._number("Q")
         metadata: dict[str, Scalar] = {}
+        lengths: dict[str, int] = {}
         for _ in range(metadata_count):
             key = self._string()
-            value = self._value(self._number("I"))
-            if value is not None:
-                metadata[key] = value
+            kind: int = self._number("I")
+            if kind == _ARRAY:
+                lengths[key] = self._skip_array()
+            else:
+                metadata[key] = self._value(kind)
         tensors = [self._tensor() for _ in range(tensor_count)]
         names = frozenset(name for name, _, _, _ in tensors)
-        header = GgufHeader(metadata, sum(elements for _, elements, _, _ in tensors), names)
-        alignment = max(header.integer("general.alignment", _DEFAULT_ALIGNMENT), 1)
-        self._check_tensors(tensors, -(-self.position // alignment) * alignment)
-        return header
+        alignment = metadata.get("general.alignment")
+        alignment = max(alignment, 1) if isinstance(alignment, int) else _DEFAULT_ALIGNMENT
+        types = self._check_tensors(tensors, -(-self.position // alignment) * alignment)
+        return GgufHeader(metadata, sum(elements for _, elements, _, _ in tensors), names, lengths, types)
 
     def _tensor(self) -> tuple[str, int, int, int]:
         """(name, number of elements, type, offset from the start of the tensor data)."""
@@ -103,10 +111,12 @@ class _Reader:
         kind: int = self._number("I")
         return name, prod(dimensions), kind, self._number("Q")
 
-    def _check_tensors(self, tensors: list[tuple[str, int, int, int]], start: int) -> None:
-        from gguf import GGML_QUANT_SIZES
+    def _check_tensors(self, tensors: list[tuple[str, int, int, int]], start: int) -> dict[str, int]:
+        """Check that all lie inside the file; the number of weights of each type."""
+        from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
         block_sizes = {int(kind): sizes for kind, sizes in GGML_QUANT_SIZES.items()}
+        types: Counter[str] = Counter()
         for name, elements, kind, offset in tensors:
             if kind not in block_sizes:
                 raise ModelError(
@@ -120,19 +130,19 @@ class _Reader:
                     f"{self.path} is cut short: {name} should end at byte {end:,}, but the file has {self.size:,}; "
                     "fetch the file again."
                 )
+            types[GGMLQuantizationType(kind).name] += elements
+        return dict(types.most_common())
 
-    def _value(self, kind: int) -> Scalar | None:
-        """The value at the position; None for an array, which is skipped."""
+    def _value(self, kind: int) -> Scalar:
+        """The value at the position, which is no array."""
         if kind == _STRING:
             return self._string()
-        if kind == _ARRAY:
-            self._skip_array()
-            return None
         if kind in _SCALARS:
             return self._number(_SCALARS[kind])
         raise ModelError(f"{self.path} is damaged: its header holds the unknown value type {kind}; fetch it again.")
 
-    def _skip_array(self) -> None:
+    def _skip_array(self) -> int:
+        """Move behind an array; how many values it has."""
         kind: int = self._number("I")
         count: int = self._number("Q")
         if kind in _SCALARS:
@@ -142,6 +152,7 @@ class _Reader:
                 self._advance(self._number("Q"))
         else:
             raise ModelError(f"{self.path} is damaged: its header holds a list of type {kind}; fetch the file again.")
+        return count
 
     def _string(self) -> str:
         length: int = self._number("Q")

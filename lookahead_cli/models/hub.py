@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +26,9 @@ from lookahead_cli.models.folder import (
     read_json,
     shard_names,
 )
-from lookahead_cli.models.hugging_face import silence_hub
-from lookahead_cli.models.progress import Progress, silent
+from lookahead_cli.models.hugging_face import silence_hub, small_pieces
+from lookahead_cli.models.progress import ByteShare, Progress, silent
+from lookahead_cli.models.safety import PICKLE as PICKLE_WEIGHTS
 from lookahead_cli.models.safety import PICKLE_SUFFIXES, REMOTE_CODE, refuse_pickle, refuse_remote_code
 
 # Configuration, tokenizer and chat template; never weights, never code.
@@ -55,29 +59,47 @@ def hub_folder(repo: str, revision: str, allow: frozenset[str], progress: Progre
 
 
 def cached_folder(repo: str, revision: str, allow: frozenset[str]) -> Path | None:
-    """The complete snapshot in the local cache, or None; no request is made. Raises ModelError for a refused model."""
+    """The snapshot that `hub_folder` would give without a download, or None. Asks nobody."""
     silence_hub()
     with _told(repo, revision):
-        folder, refusal = _cached_folder(repo, revision, allow)
-        if refusal is not None:
-            raise refusal
+        return _cached_folder(repo, revision, allow)[0]
+
+
+def readable_folder(repo: str, revision: str) -> Path | None:
+    """The snapshot in the local cache if there is all of it, be it of a kind that may be run or not."""
+    silence_hub()
+    with _told(repo, revision):
+        folder = _snapshot(repo, revision)
+        try:
+            if folder is not None:
+                check_folder(folder, frozenset({PICKLE_WEIGHTS, REMOTE_CODE}), repo)
+        except ModelError:
+            return None
         return folder
 
 
-def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> tuple[Path | None, ModelError | None]:
-    """The complete snapshot in the local cache, found without any request; or None, and what is wrong with it."""
+def _snapshot(repo: str, revision: str) -> Path | None:
+    """The snapshot in the local cache that has a config.json, whatever else is there."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
         # Only config.json is asked for: what else must be there `check_folder` knows better than a listing of the hub.
-        folder = Path(
+        return Path(
             snapshot_download(repo, revision=revision or None, local_files_only=True, allow_patterns=["config.json"])
         )
+    except LocalEntryNotFoundError:
+        return None
+
+
+def _cached_folder(repo: str, revision: str, allow: frozenset[str]) -> tuple[Path | None, ModelError | None]:
+    """The complete snapshot in the local cache, found without any request; or None, and what is wrong with it."""
+    folder = _snapshot(repo, revision)
+    if folder is None:
+        return None, None
+    try:
         check_folder(folder, allow, repo)
         missing = [name for name in _own_code(folder) if not (folder / name).is_file()]
-    except LocalEntryNotFoundError:
-        return None, None
     except ModelError as error:
         # An interrupted download, or something refused: fetching the small files will tell which.
         return None, error
@@ -91,7 +113,44 @@ def _own_code(folder: Path) -> list[str]:
     return sorted({f"{name.partition('.')[0]}.py" for name in classes if isinstance(name, str) and "--" not in name})
 
 
+@dataclass(frozen=True)
+class Published:
+    """What the hub has of a model, its small files being here."""
+
+    folder: Path
+    """The snapshot, with the small files."""
+    sizes: dict[str, int]
+    """Of every file of the repository."""
+    parameters: dict[str, int]
+    """How many weights there are of each dtype ("BF16"), where the hub says."""
+
+    def weights(self, repo: str) -> dict[str, int]:
+        """The weight files with their sizes, whatever they are. Raises ModelError if there are none."""
+        named = _weight_names(repo, self.folder, list(self.sizes), frozenset({PICKLE_WEIGHTS, REMOTE_CODE}))
+        return {name: self.sizes[name] for name in named}
+
+
+def look_up(repo: str, revision: str, progress: Progress = silent) -> Published:
+    """What the hub has of the model `repo`; configuration and tokenizer are downloaded, no weights.
+
+    Raises ModelError for a model that does not exist, ResourceError without network or disk space.
+    """
+    silence_hub()
+    with _told(repo, revision):
+        return _look_up(repo, revision, frozenset(), progress)
+
+
 def _downloaded_folder(repo: str, revision: str, allow: frozenset[str], progress: Progress) -> Path:
+    published = _look_up(repo, revision, allow, progress)
+    documents = {file.name: read_json(file) for file in published.folder.glob("*config.json")}
+    refuse_remote_code(repo, documents, allow)
+    weights = _weight_names(repo, published.folder, list(published.sizes), allow)
+    _fetch(repo, revision, weights, progress, sum(published.sizes[name] for name in weights))
+    check_folder(published.folder, allow, repo)
+    return published.folder
+
+
+def _look_up(repo: str, revision: str, allow: frozenset[str], progress: Progress) -> Published:
     from huggingface_hub import HfApi
 
     progress(f"looking up {repo}")
@@ -104,12 +163,7 @@ def _downloaded_folder(repo: str, revision: str, allow: frozenset[str], progress
     if "config.json" not in names:
         raise ModelError(_without_config(repo, names))
     folder = _fetch(repo, revision, small, progress)
-    documents = {file.name: read_json(file) for file in folder.glob("*config.json")}
-    refuse_remote_code(repo, documents, allow)
-    weights = _weight_names(repo, folder, names, allow)
-    _fetch(repo, revision, weights, progress, sum(sizes[name] for name in weights))
-    check_folder(folder, allow, repo)
-    return folder
+    return Published(folder, sizes, dict(found.safetensors.parameters) if found.safetensors else {})
 
 
 def _weight_names(repo: str, folder: Path, names: list[str], allow: frozenset[str]) -> list[str]:
@@ -145,18 +199,33 @@ def _fetch(repo: str, revision: str, names: list[str], progress: Progress, size:
     """Download exactly `names`, of `size` bytes together if that is known, and return the snapshot folder."""
     from huggingface_hub import snapshot_download
 
-    return Path(
-        snapshot_download(
-            repo,
-            revision=revision or None,
-            allow_patterns=names,
-            tqdm_class=_bar_class(f"downloading {repo}", size, progress),
-        )
+    stopped = threading.Event()
+    download = partial(
+        snapshot_download,
+        repo,
+        revision=revision or None,
+        allow_patterns=names,
+        tqdm_class=_bar_class(f"downloading {repo}", size, progress, stopped),
     )
+    # The library waits for the files under way before it lets Ctrl-C through, which can take an hour. So it runs aside,
+    # and what it calls for each piece makes it stop.
+    with small_pieces(), ThreadPoolExecutor(max_workers=1) as aside:
+        try:
+            return Path(aside.submit(download).result())
+        except BaseException:
+            stopped.set()
+            raise
 
 
-def _bar_class(activity: str, size: int, progress: Progress) -> type[Any]:
-    """A tqdm class that draws nothing and tells `progress` how many of the `size` bytes are on disk."""
+class _StoppedError(Exception):
+    """Somebody has pressed Ctrl-C."""
+
+
+def _bar_class(activity: str, size: int, progress: Progress, stopped: threading.Event) -> type[Any]:
+    """A tqdm class that draws nothing and tells `progress` how many of the `size` bytes are on disk.
+
+    Once `stopped` is set, the next piece of a file ends its download.
+    """
     from importlib import import_module
 
     tqdm: Any = import_module("tqdm").tqdm  # it has no type information
@@ -171,11 +240,13 @@ def _bar_class(activity: str, size: int, progress: Progress) -> type[Any]:
             self.total = kwargs.get("total")  # a disabled bar forgets it
 
         def update(self, n: float | None = 1) -> None:
+            if stopped.is_set():
+                raise _StoppedError
             with lock:
                 self.n += n or 0
                 total = size or self.total  # the bar's own total grows with each file that is begun
                 if self.counts_bytes and total:
-                    progress(activity, min(self.n / total, 1.0))
+                    progress(activity, ByteShare(self.n, round(total)))
 
     return ReportingBar
 

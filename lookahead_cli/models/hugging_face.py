@@ -7,6 +7,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+PIECE = 1 << 18
+"""Bytes: on a line that brings a megabyte a second, a quarter of a second."""
+
 
 def silence_hub() -> None:
     """Keep the hub library's own progress bars, warnings and telemetry away. Call it before using it; cheap to repeat.
@@ -44,3 +47,16 @@ def offline() -> Iterator[None]:
         yield
     finally:
         constants.HF_HUB_OFFLINE = before
+
+
+@contextmanager
+def small_pieces() -> Iterator[None]:
+    """Files are downloaded inside in pieces of a size that takes moments, so that Ctrl-C is heard and a bar moves."""
+    from huggingface_hub import constants
+
+    before = constants.DOWNLOAD_CHUNK_SIZE
+    constants.DOWNLOAD_CHUNK_SIZE = PIECE
+    try:
+        yield
+    finally:
+        constants.DOWNLOAD_CHUNK_SIZE = before

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from lookahead_cli.errors import ModelError
@@ -26,7 +26,7 @@ SPREAD = "spread"
 # The context of a model that sets no limit itself (no position table, no trained length in its config).
 UNLIMITED_CONTEXT = 32_768
 # Where the configs of different architectures keep the longest context, most common first.
-_CONTEXT_KEYS = (
+CONTEXT_KEYS = (
     "max_position_embeddings",
     "n_positions",
     "max_sequence_length",
@@ -94,32 +94,18 @@ def lean_architecture(folder: Path, wish: Wish, weights: list[Path]) -> Architec
     Raises:
         ModelError: the lean runner was asked for, and does not do this model.
     """
+    from lookahead_cli.models.lean.architecture import NotLean
+
     if wish.runner == "transformers":
         return None
-    found = lean_reading(folder, wish, weights)
-    if not isinstance(found, str):
-        return found
-    if wish.runner == "lean":
-        raise ModelError(
-            f'the lean runner does not take {folder}: {found}; leave runner at "auto" or set it to "transformers"'
-        )
-    return None
-
-
-def lean_reading(folder: Path, wish: Wish, weights: list[Path]) -> Architecture | str:
-    """What the lean runner makes of the model in `folder`, or why it cannot take it, in words that follow "because"."""
-    from lookahead_cli.models.lean.architecture import NotLean, read_architecture
-
-    if wish.device == SPREAD:
-        return "it runs on one device, and the model is to be spread over several"
-    if REMOTE_CODE in wish.allow:
-        return "it runs none of the code that the model may bring along"
-    if any(file.suffix != ".safetensors" for file in weights):
-        return "it reads weights from safetensors only"
     try:
-        return read_architecture(read_json(folder / "config.json"))
+        return read_lean(read_json(folder / "config.json"), wish, weights)
     except NotLean as reason:
-        return str(reason)
+        if wish.runner == "lean":
+            raise ModelError(
+                f'the lean runner does not take {folder}: {reason}; leave runner at "auto" or set it to "transformers"'
+            ) from None
+        return None
 
 
 def lean_dtype(architecture: Architecture, asked: str, device: torch.device) -> tuple[torch.dtype, str | None]:
@@ -140,14 +126,21 @@ def lean_dtype(architecture: Architecture, asked: str, device: torch.device) -> 
     return dtype, reason
 
 
-def transformers_dtype(asked: str, device: torch.device) -> torch.dtype:
-    """The dtype in which transformers computes a model."""
-    import torch
+def read_lean(config: Mapping[str, Any], wish: Wish, weights: Sequence[PurePath]) -> Architecture:
+    """What the lean runner computes of the model with this config.json and these weight files.
 
-    from lookahead_cli.models.devices import half_precision, named_dtype
+    Raises:
+        NotLean: it does not, and why.
+    """
+    from lookahead_cli.models.lean.architecture import NotLean, read_architecture
 
-    # On a processor rows depend on their neighbours in half precision: there "auto" stays with exact tokens.
-    return named_dtype(asked) or (torch.float32 if device.type == "cpu" else half_precision(device))
+    if wish.device == SPREAD:
+        raise NotLean("it runs on one device, and the model is to be spread over several")
+    if REMOTE_CODE in wish.allow:
+        raise NotLean("it runs none of the code that the model may bring along")
+    if any(file.suffix != ".safetensors" for file in weights):
+        raise NotLean("it reads weights from safetensors only")
+    return read_architecture(config)
 
 
 def _load_lean(folder: Path, wish: Wish, weights: list[Path], architecture: Architecture) -> LoadedModel:
@@ -190,7 +183,7 @@ def _load_with_transformers(folder: Path, wish: Wish, weights: list[Path]) -> Lo
     import torch
 
     from lookahead_cli.models import transformers_loading as loading
-    from lookahead_cli.models.devices import choose_device
+    from lookahead_cli.models.devices import choose_device, transformers_dtype
     from lookahead_cli.models.hugging_face import offline, silence
     from lookahead_cli.models.transformers_runner import TransformersRunner
 
@@ -205,7 +198,7 @@ def _load_with_transformers(folder: Path, wish: Wish, weights: list[Path]) -> Lo
         places: Any = "auto" if wish.device == SPREAD else {"": device}
         model = loading.load_model(folder, config, dtype, places, common, weights)
         text = config.get_text_config(decoder=True)
-        told = (getattr(text, key, None) for key in _CONTEXT_KEYS)
+        told = (getattr(text, key, None) for key in CONTEXT_KEYS)
         generation = model.generation_config.to_dict() if model.generation_config is not None else {}
         return LoadedModel(
             runner=TransformersRunner(model),

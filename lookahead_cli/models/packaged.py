@@ -65,12 +65,12 @@ def packaged_folder(model: PackagedModel, progress: Progress = silent) -> Path:
 
 
 def packaged_entry(model: PackagedModel) -> Path:
-    """Where it is in the cache, or will be."""
+    """Where the folder of a packaged model is or will be."""
     return cache_folder() / "models" / f"{model.name}-{model.gguf_sha256[:8]}-v{CONVERSION_VERSION}"
 
 
 def _build(model: PackagedModel, staging: Path, progress: Progress) -> None:
-    installed = _installed_gguf(model, progress)
+    installed = installed_gguf(model, progress)
     if installed is not None:
         require_free_space(staging, model.converted_bytes, f"Preparing {model.name}")
         convert(installed, staging, progress)
@@ -88,7 +88,7 @@ def _build(model: PackagedModel, staging: Path, progress: Progress) -> None:
     shutil.rmtree(download)
 
 
-def _installed_gguf(model: PackagedModel, progress: Progress) -> Path | None:
+def installed_gguf(model: PackagedModel, progress: Progress) -> Path | None:
     """The model's GGUF file in this Python's installed packages, if it is there with the pinned checksum."""
     try:
         gguf = Path(str(metadata.distribution(model.distribution).locate_file(model.gguf)))

