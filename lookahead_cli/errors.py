@@ -41,6 +41,15 @@ class Interrupted(LookaheadError):
     exit_code = 130  # 128 + SIGINT, what shells report for a program ended by it
 
 
+EXIT_CODES = {
+    0: "done",
+    1: "partly failed, or tokens differ that must not, or the machine is at fault",
+    2: "wrong use: one sentence on stderr says what and where",
+    130: "interrupted by Ctrl-C",
+    141: "whoever read the output has gone",
+}
+"""What the program says to scripts."""
+
 FAILURES = (LookaheadError, MemoryError, RuntimeError)
 """What can go wrong while a model runs: torch knows only RuntimeError. Of what came before it nothing must be lost."""
 ENDINGS = (KeyboardInterrupt, *FAILURES)

@@ -204,8 +204,19 @@ class DisplaySettings(Section):
     color: Literal["auto", "always", "never"] = setting(
         "auto", "colours; auto: on a terminal, unless NO_COLOR is set", '"auto", "always" or "never"'
     )
+    theme: Literal["default", "light", "colorblind", "mono"] = setting(
+        "default",
+        "how accepted guesses are marked; light: for a light background; colorblind: colours that any kind of colour "
+        "vision tells apart; mono: no colours, but underlined, bold and the like",
+        '"default", "light", "colorblind" or "mono"',
+    )
     stats: bool = setting(True, "legend and summary after the text, on a terminal", "true or false")
-    verbose: bool = setting(False, "a line for each drafter in the summary", "true or false")
+    verbose: bool = setting(
+        False, "where the model lies and how it is run; a line for each drafter in the summary", "true or false"
+    )
+    quiet: bool = setting(
+        False, "nothing but the result: no notes, no progress, no legend and summary", "true or false"
+    )
 
 
 class ChatSettings(Section):

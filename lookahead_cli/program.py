@@ -9,6 +9,7 @@ from contextlib import suppress
 from typer.exceptions import TyperException
 
 from lookahead_cli.app import app
+from lookahead_cli.commands.misuse import explained
 from lookahead_cli.commands.output import discard_output, prepare_outputs, writing_output
 from lookahead_cli.errors import Interrupted, LookaheadError, ReaderGone, ResourceError
 
@@ -26,9 +27,8 @@ def run() -> int:
     except LookaheadError as error:
         return complain(str(error), error.exit_code)
     except TyperException as error:
-        # An empty message means that help has been shown in its place.
-        message = error.format_message()
-        return complain(f"{message[:1].lower()}{message[1:]}", error.exit_code, "; see --help") if message else 2
+        message = explained(error)
+        return complain(message, error.exit_code) if message else 2
     except KeyboardInterrupt:
         return Interrupted.exit_code
     except BrokenPipeError:

@@ -24,52 +24,159 @@ def batch(
         list[str] | None,
         typer.Argument(
             metavar="FILES",
-            help="Files, folders or patterns; - or nothing: standard input.",
+            help=options.with_example("Files, folders or patterns; - or nothing: standard input.", "prompts.jsonl"),
             show_default=False,
         ),
     ] = None,
     form: Annotated[
-        str, options.option(INPUT, "NAME", "jsonl, text or csv; auto: by the file's name.", "--format")
+        str,
+        options.option(
+            INPUT,
+            "NAME",
+            "jsonl, text or csv; auto: by the file's name, standard input by its first line.",
+            "--format",
+            example="--format csv table.txt",
+        ),
     ] = "auto",
-    column: Annotated[str | None, options.option(INPUT, "NAME", "CSV: the column with the prompt.", "--column")] = None,
+    column: Annotated[
+        str | None,
+        options.option(
+            INPUT,
+            "NAME",
+            "CSV: the column with the prompt, else prompt or the only one.",
+            "--column",
+            example="--column question table.csv",
+        ),
+    ] = None,
     template: Annotated[
         str | None,
-        options.option(INPUT, "TEXT", "Prompt with fields or columns in it: 'Summarise: {text}'.", "--template"),
+        options.option(
+            INPUT,
+            "TEXT",
+            "A prompt around fields, columns or {text}; braces that stay are doubled.",
+            "--template",
+            example="--template 'Summarise: {text}' prompts.txt",
+        ),
     ] = None,
-    one_per_file: Annotated[bool, options.flag(INPUT, "--one-per-file", "Text: each file is one prompt.")] = False,
+    one_per_file: Annotated[
+        bool,
+        options.flag(INPUT, "--one-per-file", "Text: each file is one prompt.", example="--one-per-file notes/"),
+    ] = False,
     shard: Annotated[
-        str | None, options.option(INPUT, "I/N", "Only every Nth record, beginning with the Ith.", "--shard")
+        str | None,
+        options.option(
+            INPUT,
+            "I/N",
+            "Only every Nth record, beginning with the Ith.",
+            "--shard",
+            example="--shard 2/5 prompts.jsonl",
+        ),
     ] = None,
-    strict: Annotated[bool, options.flag(INPUT, "--strict", "Stop at the first record that fails.")] = False,
+    strict: Annotated[
+        bool,
+        options.flag(INPUT, "--strict", "Stop at the first record that fails.", example="--strict prompts.jsonl"),
+    ] = False,
     output: Annotated[
-        Path | None, options.option(RESULTS, "FILE", "Write results to it; else to stdout.", "--output", "-o")
+        Path | None,
+        options.option(
+            RESULTS,
+            "FILE",
+            "Results as JSON Lines; without it to standard output.",
+            "--output",
+            "-o",
+            example="-o results.jsonl prompts.jsonl",
+        ),
     ] = None,
     out_dir: Annotated[
-        Path | None, options.option(RESULTS, "DIR", "Write the text of each result to a file there.", "--out-dir")
+        Path | None,
+        options.option(
+            RESULTS,
+            "DIR",
+            "The text of each result in a file of its own, named after its id; the JSON Lines beside them.",
+            "--out-dir",
+            example="--out-dir answers prompts.jsonl",
+        ),
     ] = None,
-    unordered: Annotated[bool, options.flag(RESULTS, "--unordered", "Results as they finish, not in order.")] = False,
+    unordered: Annotated[
+        bool,
+        options.flag(
+            RESULTS,
+            "--unordered",
+            "Results as they finish, not in the order of the input.",
+            example="--unordered prompts.jsonl",
+        ),
+    ] = False,
     with_tokens: Annotated[
-        bool, options.flag(RESULTS, "--with-tokens", "Add token ids, and where each token came from.")
+        bool,
+        options.flag(RESULTS, "--with-tokens", "Adds token_ids and provenance.", example="--with-tokens prompts.jsonl"),
     ] = False,
     no_stats: Annotated[
-        bool, options.flag(RESULTS, "--no-stats", "Leave out steps and seconds, which differ between runs.")
+        bool,
+        options.flag(
+            RESULTS,
+            "--no-stats",
+            "Leaves out steps and seconds: what remains is the same in every run.",
+            example="--no-stats prompts.jsonl",
+        ),
     ] = False,
-    resume: Annotated[bool, options.flag(RESULTS, "--resume", "Go on with an interrupted run, or begin it.")] = False,
+    resume: Annotated[
+        bool,
+        options.flag(
+            RESULTS,
+            "--resume",
+            "Go on with an interrupted run, or begin it.",
+            example="-o results.jsonl --resume prompts.jsonl",
+        ),
+    ] = False,
     retry_failed: Annotated[
-        bool, options.flag(RESULTS, "--retry-failed", "Go on, and try again what failed before.")
+        bool,
+        options.flag(
+            RESULTS,
+            "--retry-failed",
+            "Go on, and try again what failed, with the input as it is by now.",
+            example="-o results.jsonl --retry-failed prompts.jsonl",
+        ),
     ] = False,
     batch_size: Annotated[
-        str, options.option(RUN, "N|auto", "Records decoded at a time; auto: as many as pay.", "--batch-size")
+        str,
+        options.option(
+            RUN,
+            "N|auto",
+            "Records at a time; auto: as many as pay and as there is memory for.",
+            "--batch-size",
+            example="--batch-size 8 prompts.jsonl",
+        ),
     ] = "auto",
     engine: Annotated[
-        str, options.option(RUN, "NAME", "local, or ray: on all machines of a Ray cluster.", "--engine")
+        str,
+        options.option(
+            RUN,
+            "NAME",
+            "local, or ray: on all devices of a Ray cluster.",
+            "--engine",
+            example="--engine ray prompts.jsonl",
+        ),
     ] = "local",
     ray_address: Annotated[
         str | None,
-        options.option(RUN, "ADDRESS", "ray: the cluster to join; else one is started here.", "--ray-address"),
+        options.option(
+            RUN,
+            "ADDRESS",
+            "ray: the cluster to join; without it one is started here.",
+            "--ray-address",
+            example="--engine ray --ray-address auto prompts.jsonl",
+        ),
     ] = None,
     ray_cores: Annotated[
-        int | None, options.option(RUN, "N", "ray: cores of a worker without a GPU.", "--ray-cores", min=1)
+        int | None,
+        options.option(
+            RUN,
+            "N",
+            "ray: cores of a worker without a GPU.",
+            "--ray-cores",
+            example="--engine ray --ray-cores 4 prompts.jsonl",
+            min=1,
+        ),
     ] = None,
     system: options.System = None,
     raw: options.Raw = False,
@@ -94,11 +201,21 @@ def batch(
     seed: options.Seed = None,
     max_new_tokens: options.MaxNewTokens = None,
     stop: options.Stop = None,
+    color: options.Color = None,
+    theme: options.Theme = None,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
 ) -> int:
     """Answer many prompts, several at a time, and lose nothing: an interrupted run is taken up with --resume.
 
     Each line of the input is a record: an object with prompt or messages (JSONL), a line of text, a row of CSV.
     Results are JSON objects, a line each, in the order of the input.
+
+    Examples:
+        lookahead batch prompts.jsonl -o results.jsonl
+        cat prompts.txt | lookahead batch | jq -r .text
+        lookahead batch notes/ --one-per-file --template "Summarise: {text}" --out-dir summaries
+        lookahead batch prompts.jsonl -o results.jsonl --resume
     """
     settings = options.resolve_options(context.params).settings
     size, name = size_of(batch_size), engine_name(engine, ray_address, ray_cores)

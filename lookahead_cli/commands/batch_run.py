@@ -21,12 +21,12 @@ from lookahead_cli.batch.shard import Shard
 from lookahead_cli.batch.sources import find_sources
 from lookahead_cli.batch.tally import Tally
 from lookahead_cli.commands.interrupts import interrupts_kept
-from lookahead_cli.commands.notes import tell
+from lookahead_cli.commands.notes import about_model, tell
 from lookahead_cli.commands.output import writing_output
 from lookahead_cli.errors import Interrupted, LookaheadError, ResourceError
 from lookahead_cli.profile import Settings, draw_seed
-from lookahead_cli.render.batch_progress import BatchProgress, duration
-from lookahead_cli.render.progress import ProgressStatus
+from lookahead_cli.render.batch_progress import BatchProgress
+from lookahead_cli.render.progress import ProgressStatus, duration
 from lookahead_cli.render.summary import counted
 from lookahead_cli.render.terminal import console
 
@@ -71,7 +71,7 @@ def run_batch(run: BatchRun) -> int:
     sources = find_sources(run.files, run.form, run.output.is_own)
     records = read_records(sources, run.form)
     settings = settled_before(run)
-    notes = console("stderr", settings.display.color)
+    notes = console("stderr", settings.display)
     tally = Tally()
     with writing_output(), open_output(run.output, description(run, settings)) as output, Feed(records) as feed:
         intake = Intake(feed, output, run.shard)
@@ -125,7 +125,9 @@ def opened_engine(run: BatchRun, settings: Settings, notes: Console) -> Iterator
     with ExitStack() as stack:
         with ProgressStatus(notes) as progress, interrupts_kept():
             progress("loading torch")
+            began = perf_counter()
             engine: Answering
+            about: list[str] = []
             if run.engine.name == "ray":
                 from lookahead_cli.batch.ray_engine import RayEngine
 
@@ -136,9 +138,13 @@ def opened_engine(run: BatchRun, settings: Settings, notes: Console) -> Iterator
                 from lookahead_cli.batch.engine import Engine
                 from lookahead_cli.session import open_session
 
-                engine = Engine(open_session(settings, progress), run.engine.size)
+                session = open_session(settings, progress)
+                about = [about_model(session, perf_counter() - began)]
+                engine = Engine(session, run.engine.size)
                 stack.callback(engine.keep_what_was_learned)
         tell(notes, *engine.notices)
+        if settings.display.verbose:
+            tell(notes, *about)
         yield engine
 
 

@@ -30,50 +30,113 @@ def bench(
         options.option(
             options.CONTEST,
             "FILE",
-            "A prompt a line, or JSONL with prompt or turns; else those that ship.",
+            "A prompt a line, or with the ending .jsonl an object a line; else those that ship.",
             "--prompts",
+            example="--prompts prompts.jsonl",
         ),
     ] = None,
     contestants: options.Contestants = None,
     k: Annotated[
         str | None,
-        options.option(options.CONTEST, "N|auto,...", "Guesses per step; a list: each of them.", "-k", "--k"),
+        options.option(
+            options.CONTEST,
+            "N|auto,...",
+            "Guesses per step; a list with commas is crossed with the strategies.",
+            "-k",
+            "--k",
+            example="-k 4,8,auto",
+        ),
     ] = None,
     init: Annotated[
         str | None,
-        options.option(options.CONTEST, "NAME,...", "What a fresh guess is; a list: each of them.", "--init"),
+        options.option(
+            options.CONTEST,
+            "NAME,...",
+            "What a fresh guess is; a list with commas is crossed with the strategies.",
+            "--init",
+            example="--with jacobi --init random,copy-last",
+        ),
     ] = None,
     temperature: Annotated[
         str | None,
         options.option(
-            options.CONTEST, "X,...", "0: the likeliest token; a list: each of them.", "--temperature", "-t"
+            options.CONTEST,
+            "X,...",
+            "0: always the likeliest token; a list with commas is crossed with the strategies.",
+            "--temperature",
+            "-t",
+            example="-t 0,0.7",
         ),
     ] = None,
     limit: Annotated[
-        int | None, options.option(options.CONTEST, "N", "Use N prompts, spread over all categories.", "--limit", min=1)
+        int | None,
+        options.option(
+            options.CONTEST,
+            "N",
+            "So many of the prompts, spread over all categories.",
+            "--limit",
+            example="--limit 8",
+            min=1,
+        ),
     ] = None,
     rounds: Annotated[
-        int | None, options.option(options.CONTEST, "N", "Measure everything N times.", "--rounds", min=1)
+        int | None,
+        options.option(
+            options.CONTEST,
+            "N",
+            "Everything so many times; each round begins with what a new process knows.",
+            "--rounds",
+            example="--rounds 3",
+            min=1,
+        ),
     ] = None,
     fresh: Annotated[
         bool,
-        options.flag(
-            options.CONTEST, "--fresh", "Start each prompt with what a new process knows, not with all learned."
-        ),
+        options.flag(options.CONTEST, "--fresh", "Begin each prompt with what a new process knows.", example="--fresh"),
     ] = False,
     step_times: Annotated[
-        bool, options.flag(options.CONTEST, "--step-times", "No contest: how long a forward pass takes by its rows.")
+        bool,
+        options.flag(
+            options.CONTEST,
+            "--step-times",
+            "No contest: milliseconds per forward pass for 1 to 64 rows.",
+            example="--step-times",
+        ),
     ] = False,
     output: Annotated[
-        Path | None, options.option(FILES, "FILE", "Write every run to it, a JSON object a line.", "--output", "-o")
+        Path | None,
+        options.option(
+            FILES,
+            "FILE",
+            "Write every run to it as it is measured, a JSON object a line.",
+            "--output",
+            "-o",
+            example="-o runs.jsonl",
+        ),
     ] = None,
     resume: Annotated[
-        bool, options.flag(FILES, "--resume", "Go on with the --output of an interrupted contest.")
+        bool,
+        options.flag(
+            FILES,
+            "--resume",
+            "Go on with the --output of an interrupted contest.",
+            example="-o runs.jsonl --resume",
+        ),
     ] = False,
     csv: Annotated[
-        Path | None, options.option(FILES, "FILE", "Write a table of all runs to it at the end.", "--csv")
+        Path | None,
+        options.option(FILES, "FILE", "Write a row for each run to it, at the end.", "--csv", example="--csv runs.csv"),
     ] = None,
-    plot: Annotated[Path | None, options.option(FILES, "FILE", "Draw it, as .svg or .png.", "--plot")] = None,
+    plot: Annotated[
+        Path | None,
+        options.option(
+            FILES,
+            "FILE",
+            "Draw it, as .svg or .png; needs matplotlib, which comes with the extra plot.",
+            "--plot",
+            example="--plot runs.svg",
+        ),
+    ] = None,
     profile: options.Profile = None,
     model: options.Model = None,
     draft_model: options.DraftModel = None,
@@ -85,12 +148,21 @@ def bench(
     seed: options.Seed = None,
     max_new_tokens: options.MaxNewTokens = None,
     as_json: options.AsJson = False,
+    color: options.Color = None,
+    theme: options.Theme = None,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
 ) -> int:
     """Measure strategies on prompts: tokens per step, speed, where the time goes, and whether the tokens are the same.
 
     Every prompt is decoded with every strategy in turn, by default with greedy and lookahead; ratios are to the first
     one with the same sampling. Ctrl-C prints and keeps what was measured so far.
-    Example: lookahead bench --with greedy --with lookahead -k 4,8,16,auto -o runs.jsonl --plot runs.svg
+
+    Examples:
+        lookahead bench --limit 8
+        lookahead bench --with greedy --with lookahead -k 4,8,16,auto -o runs.jsonl --plot runs.svg
+        lookahead bench --prompts prompts.jsonl --temperature 0,0.7 --rounds 3 --csv runs.csv
+        lookahead bench --step-times
     """
     from lookahead_cli.bench.grid import GRID, crossed_entries, split_lists
 

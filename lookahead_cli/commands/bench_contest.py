@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from lookahead_cli.commands.interrupts import interrupts_kept
-from lookahead_cli.commands.notes import tell
+from lookahead_cli.commands.notes import about_model, tell
 from lookahead_cli.commands.output import writing_output
 from lookahead_cli.errors import ENDINGS, Interrupted
 from lookahead_cli.render.progress import ProgressStatus
@@ -56,7 +57,7 @@ def hold_contest(contest: Contest) -> int:
     Raises:
         LookaheadError: something ended it; what had been measured by then has been printed and saved.
     """
-    notes = console("stderr", contest.settings.display.color)
+    notes = console("stderr", contest.settings.display)
     with ProgressStatus(notes) as progress, ExitStack() as opened:
         with interrupts_kept():
             progress("loading torch")
@@ -68,7 +69,9 @@ def hold_contest(contest: Contest) -> int:
             header = header_for(contest)
             if contest.outputs.records is not None and contest.outputs.resumes:
                 Records.check(contest.outputs.records, header)
+            began = perf_counter()
             session = open_session(contest.settings, progress)
+            seconds = perf_counter() - began
             records, runs = open_records(contest.outputs, {**header, "machine": machine_of(session.settings)})
             if records is not None:
                 opened.enter_context(closing(records))
@@ -85,6 +88,8 @@ def hold_contest(contest: Contest) -> int:
         afresh = "; after them everybody started with what a new process knows" if found < contest.size else ""
         tell(notes, f"{found} of {contest.size} prompts were there already{afresh}")
     tell(notes, *(notice for each in entered for notice in each.entrant.notices))
+    if contest.settings.display.verbose:
+        tell(notes, about_model(session, seconds))
     count = len(runs) // len(entered)
     if ended is not None and 0 < count < contest.size:
         advice = "" if records is None else "; --resume goes on from here"
@@ -164,7 +169,7 @@ def hand_out(
                 found = {"rounds": contest.rounds, "complete": complete, **bench_object(entered, standing, spreads)}
                 print(json.dumps(found), file=sys.stdout)
             else:
-                print_tables(bench_tables(entered, standing, spreads), contest.settings.display.color)
+                print_tables(bench_tables(entered, standing, spreads), contest.settings.display)
 
     def draw() -> None:
         if contest.outputs.plot is None:

@@ -27,10 +27,22 @@ def chat(
     system: options.System = None,
     load: Annotated[
         Path | None,
-        options.option(options.PROMPT, "FILE", "Go on with a conversation saved by /save.", "--load"),
+        options.option(
+            options.PROMPT,
+            "FILE",
+            "Go on with a conversation saved by /save.",
+            "--load",
+            example="--load talk.json",
+        ),
     ] = None,
     no_history: Annotated[
-        bool, options.flag(options.PROMPT, "--no-history", "Keep nothing of what is typed for later chats.")
+        bool,
+        options.flag(
+            options.PROMPT,
+            "--no-history",
+            "Keep nothing of what is typed for later chats.",
+            example="--no-history",
+        ),
     ] = False,
     profile: options.Profile = None,
     model: options.Model = None,
@@ -53,12 +65,17 @@ def chat(
     seed: options.Seed = None,
     max_new_tokens: options.MaxNewTokens = None,
     stop: options.Stop = None,
+    color: options.Color = None,
+    theme: options.Theme = None,
     no_stats: options.NoStats = False,
 ) -> int:
     """Talk with a model: it reads only what is new, and what it learned while guessing serves the next answer.
 
     /help lists what can be typed beside messages; Ctrl-C stops an answer, Ctrl-D leaves.
-    Example: lookahead chat --profile chat --system "You are a pirate."
+
+    Examples:
+        lookahead chat
+        lookahead chat --profile chat --system "You are a pirate."
     """
     settings = chat_settings(context.params)
     from lookahead_cli.chat.conversation import Conversation
@@ -71,7 +88,7 @@ def chat(
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console
 
-    notes = console("stderr", settings.display.color)
+    notes = console("stderr", settings.display)
     with ProgressStatus(notes) as progress, interrupts_kept():
         progress("loading torch")
         from lookahead_cli.chat.talk import Talk, require_chat_template
@@ -100,7 +117,16 @@ def chat_settings(parameters: Mapping[str, Any], profile: str | None = None) -> 
     if settings.prompt.template == "raw":
         place = resolved.origins["prompt", "template"]
         raise PromptError(f'{place}: a conversation needs the chat template; set template to "auto" or "chat"')
-    return with_room(resolved)
+    return spoken(with_room(resolved))
+
+
+def spoken(settings: Settings) -> Settings:
+    """The settings without `quiet`: what was asked for and what is wrong must be said in a conversation, so that it only
+    takes away the line below each answer."""
+    display = settings.display
+    if not display.quiet:
+        return settings
+    return settings.model_copy(update={"display": display.model_copy(update={"quiet": False, "stats": False})})
 
 
 def with_room(resolved: Resolved) -> Settings:

@@ -22,6 +22,7 @@ from lookahead_cli.errors import FAILURES, PromptError
 from lookahead_cli.layers import shown
 from lookahead_cli.render.chat_stats import brief, chat_stats
 from lookahead_cli.render.live import LiveRenderer
+from lookahead_cli.render.palette import NOTE
 from lookahead_cli.render.plain import PlainRenderer
 from lookahead_cli.render.progress import ProgressStatus
 from lookahead_cli.render.terminal import console
@@ -85,7 +86,7 @@ class ChatLoop:
         except FAILURES as error:
             if not self.typed:
                 raise
-            self.notes.print(visible(" ".join(str(error).split())), style="yellow", soft_wrap=True)
+            self.notes.print(visible(" ".join(str(error).split())), style=NOTE, soft_wrap=True)
 
     def _answer(self, message: str) -> None:
         """Have the model answer, and show it as it comes."""
@@ -132,7 +133,7 @@ class ChatLoop:
 
     def _renderer(self) -> Renderer:
         settings = self.talk.session.settings
-        output = console("stdout", settings.display.color)
+        output = console("stdout", settings.display)
         if output.is_terminal or settings.display.color == "always":
             silent = settings.display.model_copy(update={"stats": False})
             return LiveRenderer(output, self.notes, settings.model_copy(update={"display": silent}))

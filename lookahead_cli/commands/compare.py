@@ -6,15 +6,16 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lookahead_cli.commands import options
-from lookahead_cli.commands.generate import read_prompt
+from lookahead_cli.commands.generate import one_prompt, read_prompt
 from lookahead_cli.commands.interrupts import interrupts_kept
-from lookahead_cli.commands.notes import tell
-from lookahead_cli.commands.output import writing_output
+from lookahead_cli.commands.notes import about_model, tell
+from lookahead_cli.commands.output import Writing, opened_result
 from lookahead_cli.errors import ENDINGS, FAILURES, Interrupted, PromptError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ DIFFERS = 1
 
 def compare(
     context: typer.Context,
+    words: options.PromptWords = None,
     prompt: options.Prompt = None,
     prompt_file: options.PromptFile = None,
     system: options.System = None,
@@ -42,11 +44,25 @@ def compare(
     contestants: options.Contestants = None,
     prompts: Annotated[
         Path | None,
-        options.option(options.PROMPT, "FILE", "Many prompts instead: a line each, or JSONL.", "--prompts"),
+        options.option(
+            options.PROMPT,
+            "FILE",
+            "Many prompts instead: one a line, or with the ending .jsonl an object a line with prompt or turns and "
+            "perhaps category.",
+            "--prompts",
+            example="--prompts prompts.jsonl",
+        ),
     ] = None,
     limit: Annotated[
         int | None,
-        options.option(options.PROMPT, "N", "Of --prompts use N, spread over all categories.", "--limit", min=1),
+        options.option(
+            options.PROMPT,
+            "N",
+            "So many of --prompts, spread over all categories.",
+            "--limit",
+            example="--prompts prompts.jsonl --limit 24",
+            min=1,
+        ),
     ] = None,
     profile: options.Profile = None,
     model: options.Model = None,
@@ -69,59 +85,81 @@ def compare(
     seed: options.Seed = None,
     max_new_tokens: options.MaxNewTokens = None,
     stop: options.Stop = None,
+    output: options.ToFile = None,
+    append: options.Append = False,
     as_json: options.AsJson = False,
+    color: options.Color = None,
+    theme: options.Theme = None,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
 ) -> int:
     """Decode a prompt in several ways, side by side: are the tokens the same, and which is faster?
 
     By default greedily and with lookahead. Exit code 1 means that tokens differ which must not.
-    Example: lookahead compare --prompt "Count to twenty." --with greedy --with lookahead --with jacobi:k=4
+
+    Examples:
+        lookahead compare "Count to twenty."
+        lookahead compare -p "Count to twenty." --with greedy --with lookahead --with jacobi:k=4
+        lookahead compare --prompts prompts.jsonl --limit 24 --json -o compared.json
     """
     settings = options.resolve_options(context.params).settings
     from lookahead_cli.bench.entries import default_entries, read_entries
     from lookahead_cli.bench.prompts import BenchPrompt, read_bench_prompts
 
     if prompts is not None:
-        if prompt is not None or prompt_file is not None:
+        if words or prompt is not None or prompt_file is not None:
             raise PromptError("--prompts brings its own prompts: leave --prompt and --prompt-file out")
         chosen = read_bench_prompts(prompts, limit)
     else:
         if limit is not None:
             raise PromptError("--limit counts the prompts of a file: give one with --prompts")
-        chosen = [BenchPrompt(read_prompt(prompt, prompt_file), "")]
+        chosen = [BenchPrompt(read_prompt(one_prompt(words, prompt), prompt_file), "")]
     entries = read_entries(contestants or default_entries(settings), settings)
 
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console, marking_console
 
-    notes, output = console("stderr", settings.display.color), marking_console(settings.display.color)
+    notes, screen = console("stderr", settings.display), marking_console(settings.display)
     # Somebody sees it going on: then all decode by turns, else one after the other.
-    watched = prompts is None and output.is_terminal and not (output.is_dumb_terminal or as_json)
-    with ProgressStatus(notes) as progress, interrupts_kept():
-        progress("loading torch")
-        from lookahead_cli.bench.contest import warm_up
-        from lookahead_cli.bench.contestants import enter
-        from lookahead_cli.session import open_session
+    unseen = as_json or output is not None or screen.is_dumb_terminal
+    watched = prompts is None and screen.is_terminal and not unseen
+    with opened_result(output, append) as writing:
+        with ProgressStatus(notes) as progress, interrupts_kept():
+            progress("loading torch")
+            began = perf_counter()
+            from lookahead_cli.bench.contest import warm_up
+            from lookahead_cli.bench.contestants import enter
+            from lookahead_cli.session import open_session
 
-        session = open_session(settings, progress)
-        entered = enter(session, entries, apart=watched, progress=progress)
-        progress("warming up")
-        warm_up(entered, chosen[0])
-    tell(notes, *(notice for each in entered for notice in each.entrant.notices))
-    if prompts is None:
-        return compare_one(session, entered, chosen[0].text, settings, as_json, watched)
-    return compare_many(session, entered, chosen, settings, as_json)
+            session = open_session(settings, progress)
+            seconds = perf_counter() - began
+            entered = enter(session, entries, apart=watched, progress=progress)
+            progress("warming up")
+            warm_up(entered, chosen[0])
+        tell(notes, *(notice for each in entered for notice in each.entrant.notices))
+        if settings.display.verbose:
+            tell(notes, about_model(session, seconds))
+        if prompts is None:
+            return compare_one(session, entered, chosen[0].text, settings, as_json, watched, writing)
+        return compare_many(session, entered, chosen, settings, as_json, writing)
 
 
 def compare_one(
-    session: Session, entered: Sequence[Contestant], prompt: str, settings: Settings, as_json: bool, watched: bool
+    session: Session,
+    entered: Sequence[Contestant],
+    prompt: str,
+    settings: Settings,
+    as_json: bool,
+    watched: bool,
+    writing: Writing,
 ) -> int:
     """A race on one prompt, shown on the terminal if it is `watched`."""
     from lookahead_cli.bench.outcome import outcomes
-    from lookahead_cli.bench.race import one_after_the_other, race
+    from lookahead_cli.bench.race import race
     from lookahead_cli.render.race import Racer, picture
     from lookahead_cli.render.terminal import console, marking_console
 
-    output = marking_console(settings.display.color)
+    notes = console("stderr", settings.display)
     racers = [Racer(each.name, each.entrant.generate(prompt)) for each in entered]
     generations = [racer.generation for racer in racers]
     ended: BaseException | None = None
@@ -129,21 +167,34 @@ def compare_one(
         if watched:
             from lookahead_cli.render.live_region import LiveRegion
 
-            with LiveRegion(output) as region:
+            screen = marking_console(settings.display)
+            with LiveRegion(screen) as region:
                 for _ in race(generations):
-                    region.draw(lambda: picture(output, racers))
+                    region.draw(lambda: picture(screen, racers))
         else:
-            for _ in one_after_the_other(generations):
-                pass
+            race_unseen(racers, settings, notes)
     except ENDINGS as error:
         ended = error
     found = outcomes(session, entered, generations)
     if isinstance(ended, KeyboardInterrupt):
-        tell(console("stderr", settings.display.color), "interrupted, this is how far they came")
+        tell(notes, "interrupted, this is how far they came")
     if any(generation.steps for generation in generations):
-        with writing_output():
-            show_one(output, racers, found, as_json, "failed" if isinstance(ended, FAILURES) else "interrupted")
+        cut_short: CutShort = "failed" if isinstance(ended, FAILURES) else "interrupted"
+        with writing():
+            show_one(marking_console(settings.display), racers, found, as_json, cut_short)
     return exit_code(ended, any(outcome.is_broken_promise for outcome in found))
+
+
+def race_unseen(racers: Sequence[Racer], settings: Settings, notes: Console) -> None:
+    """The same one after the other, with a word about who is at it."""
+    from lookahead_cli.bench.race import one_after_the_other
+    from lookahead_cli.render.progress import ProgressStatus
+
+    most = settings.decoding.max_new_tokens
+    with ProgressStatus(notes) as progress:
+        for place, _ in one_after_the_other([racer.generation for racer in racers]):
+            done = min(racers[place].generation.statistics.tokens / most, 1.0)
+            progress(f"decoding, {racers[place].name}", (place + done) / len(racers))
 
 
 def show_one(
@@ -176,22 +227,29 @@ def show_one(
 
 
 def compare_many(
-    session: Session, entered: Sequence[Contestant], chosen: Sequence[BenchPrompt], settings: Settings, as_json: bool
+    session: Session,
+    entered: Sequence[Contestant],
+    chosen: Sequence[BenchPrompt],
+    settings: Settings,
+    as_json: bool,
+    writing: Writing,
 ) -> int:
     """A contest on many prompts."""
     from lookahead_cli.bench.contest import compete
     from lookahead_cli.bench.outcome import first_deviations
-    from lookahead_cli.render.progress import progress_bar
+    from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console
 
-    notes = console("stderr", settings.display.color)
+    notes = console("stderr", settings.display)
     runs: list[Run] = []
     ended: BaseException | None = None
     try:
-        with progress_bar(notes, len(chosen), "prompts") as advance:
+        with ProgressStatus(notes) as progress:
+            progress(f"0 of {len(chosen)} prompts", 0.0)
             for of_prompt in compete(entered, chosen):
                 runs += of_prompt
-                advance()
+                done = len(runs) // len(entered)
+                progress(f"{done} of {len(chosen)} prompts", done / len(chosen))
     except ENDINGS as error:
         ended = error
     done = len(runs) // len(entered)
@@ -199,7 +257,7 @@ def compare_many(
         tell(notes, f"cut short, this is what {done} of {len(chosen)} prompts came to")
     deviations = first_deviations(session, entered, chosen, runs)
     if runs:
-        with writing_output():
+        with writing():
             show_many(entered, runs, deviations, settings, as_json)
     return exit_code(ended, any(deviation.is_broken_promise for deviation in deviations))
 
@@ -229,7 +287,7 @@ def show_many(
         tables.append(category_table(entered, standing))
     tables += identical(same)
     tables += [different_somewhere(deviation) for deviation in deviations]
-    print_tables(tables, settings.display.color)
+    print_tables(tables, settings.display)
 
 
 def exit_code(ended: BaseException | None, broken: bool) -> int:

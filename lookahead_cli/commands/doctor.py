@@ -23,20 +23,26 @@ def doctor(
     device: options.Device = None,
     runner: options.Runner = None,
     threads: options.Threads = None,
-    no_speed: Annotated[bool, options.flag(options.OUTPUT, "--no-speed", "Measure nothing.")] = False,
-    as_json: Annotated[bool, options.flag(options.OUTPUT, "--json", "One JSON object.")] = False,
+    no_speed: Annotated[
+        bool, options.flag(options.OUTPUT, "--no-speed", "Measure nothing.", example="--no-speed")
+    ] = False,
+    as_json: Annotated[bool, options.flag(options.OUTPUT, "--json", "One JSON object.", example="--json")] = False,
 ) -> int:
     """What this machine has, what the model would be run with and why, how fast that is, and what could be better.
 
     Nothing is downloaded: the speed is measured if the model is ready, for about ten seconds. The exit code is 1 if
     something is broken.
+
+    Examples:
+        lookahead doctor
+        lookahead doctor --dtype float32 --threads 2 --no-speed
     """
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console
 
     resolved = options.resolve_options(context.params)
-    color = resolved.settings.display.color
-    with ProgressStatus(console("stderr", color)) as progress, interrupts_kept():
+    display = resolved.settings.display
+    with ProgressStatus(console("stderr", display)) as progress, interrupts_kept():
         from lookahead_cli.machine.advice import advice
         from lookahead_cli.machine.report import examine
 
@@ -47,5 +53,5 @@ def doctor(
         if as_json:
             print(json.dumps(report_object(report, advice(report)), ensure_ascii=sys.stdout.isatty()))
         else:
-            print_report(console("stdout", color), report, advice(report))
+            print_report(console("stdout", display), report, advice(report))
     return ResourceError.exit_code if report.problems else 0

@@ -6,14 +6,15 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lookahead_cli.commands import options
 from lookahead_cli.commands.interrupts import interrupts_kept
-from lookahead_cli.commands.notes import tell
-from lookahead_cli.commands.output import writing_output
+from lookahead_cli.commands.notes import about_model, tell
+from lookahead_cli.commands.output import opened_result
 from lookahead_cli.commands.piped import piped_content
 from lookahead_cli.errors import FAILURES, Interrupted, ProfileError
 
@@ -36,6 +37,7 @@ REHEARSAL_NOTE = (
 
 def generate(
     context: typer.Context,
+    words: options.PromptWords = None,
     prompt: options.Prompt = None,
     prompt_file: options.PromptFile = None,
     system: options.System = None,
@@ -61,24 +63,54 @@ def generate(
     seed: options.Seed = None,
     max_new_tokens: options.MaxNewTokens = None,
     stop: options.Stop = None,
+    output: options.ToFile = None,
+    append: options.Append = False,
+    as_json: options.AsJson = False,
+    color: options.Color = None,
+    theme: options.Theme = None,
     no_stats: options.NoStats = False,
     verbose: options.Verbose = False,
-    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
     explain: options.Explain = False,
     step_delay: options.StepDelay = 0.0,
     trace: Annotated[
         Path | None,
-        options.option(options.OUTPUT, "FILE", "Write every step to it, for lookahead replay.", "--trace"),
+        options.option(
+            options.OUTPUT,
+            "FILE",
+            "Write every step to a file, for lookahead replay.",
+            "--trace",
+            example="--trace steps.jsonl",
+        ),
     ] = None,
 ) -> int:
-    """Continue a prompt, from --prompt, --prompt-file and standard input.
+    """Answer or continue a prompt.
 
-    Standard input and the file come before --prompt, with a blank line between. On a terminal accepted guesses are
-    coloured as they stream; in a pipe there is just the text. With --explain there are the steps, one on a line.
+    It is what stands behind the command or --prompt; standard input and --prompt-file come before that, with a blank
+    line between. On a terminal accepted guesses are coloured as they stream; in a pipe or file there is just the text.
+    With --explain there are the steps, one on a line.
+
+    Examples:
+        lookahead generate "Write a haiku about the sea."
+        lookahead generate -p "Name three rivers." -t 0.8 --top-p 0.9 --seed 3
+        cat report.txt | lookahead generate -p "Summarise this in three sentences." -o summary.txt
+        lookahead generate -p "def fibonacci(n):" --profile code --json | jq .stats.tokens_per_step
     """
     refuse_both(explain, as_json)
     settings = options.resolve_options(context.params).settings
-    return run(settings, read_prompt(prompt, prompt_file), as_json, explain, step_delay, trace)
+    whole = read_prompt(one_prompt(words, prompt), prompt_file)
+    return run(settings, whole, Shown(as_json, output, append, explain, step_delay), trace)
+
+
+def one_prompt(words: list[str] | None, prompt: str | None) -> str | None:
+    """What was typed as the prompt; its words need no quotes. Raises PromptError."""
+    from lookahead_cli.errors import PromptError
+
+    if not words:
+        return prompt
+    if prompt is not None:
+        raise PromptError("the prompt is there twice: give it behind the command or with --prompt, in quotes")
+    return " ".join(words)
 
 
 def read_prompt(prompt: str | None, prompt_file: Path | None) -> str:
@@ -99,38 +131,50 @@ def refuse_both(explain: bool, as_json: bool) -> None:
         raise ProfileError("options --explain and --json: the output is lines to read or an object; give one of them")
 
 
-def run(
-    settings: Settings,
-    prompt: str,
-    as_json: bool,
-    explain: bool = False,
-    step_delay: float = 0.0,
-    trace: Path | None = None,
-) -> int:
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a generation, and where."""
+
+    as_json: bool = False
+    file: Path | None = None
+    append: bool = False
+    explain: bool = False
+    step_delay: float = 0.0
+
+
+def run(settings: Settings, prompt: str, shown: Shown, trace: Path | None = None) -> int:
     """Load, decode, render; returns the exit code."""
     from lookahead_cli.render.pace import slowed
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console
+    from lookahead_cli.render.unseen import UnseenRenderer
 
-    notes = console("stderr", settings.display.color)
-    with tracing(trace) as record:
+    notes = console("stderr", settings.display)
+    with opened_result(shown.file, shown.append) as writing, tracing(trace) as record:
         with ProgressStatus(notes) as progress, interrupts_kept():
             progress("loading torch")
+            began = perf_counter()
             from lookahead_cli.session import open_session
             from lookahead_cli.text.token_labels import TokenLabels
 
             session = open_session(settings, progress)
+            seconds = perf_counter() - began
             generation = session.generate(prompt, progress=progress)
             label = TokenLabels(session.loaded.tokenizer.backend_tokenizer)
             if record is not None:
                 record.begin(session.settings, prompt, generation.prompt_ids, label)
                 generation.events = record.recording(generation.events)
-            events = slowed(iter(generation), step_delay)
+            events = slowed(iter(generation), shown.step_delay)
             next(events)
         tell(notes, *session.notices)
-        with writing_output():
-            explained = Explained(generation.prompt_ids[-1], label) if explain else None
-            code = render(generation, events, choose_renderer(session.settings, as_json, explained))
+        if settings.display.verbose:
+            tell(notes, about_model(session, seconds))
+        with writing() as to_file, ProgressStatus(notes) as progress:
+            explained = Explained(generation.prompt_ids[-1], label) if shown.explain else None
+            renderer = choose_renderer(session.settings, shown.as_json, explained)
+            if to_file or shown.as_json:
+                renderer = UnseenRenderer(renderer, notes, progress, session.settings, generation)
+            code = render(generation, events, renderer)
     if code == 0 and session.rehearse():
         tell(notes, REHEARSAL_NOTE)
     return code
@@ -185,7 +229,7 @@ def choose_renderer(settings: Settings, as_json: bool, explained: Explained | No
 
     if as_json:
         return JsonRenderer(sys.stdout, settings)
-    output, notes = console("stdout", settings.display.color), console("stderr", settings.display.color)
+    output, notes = console("stdout", settings.display), console("stderr", settings.display)
     if explained is not None:
         return ExplainRenderer(output, notes, settings, explained.last_token, explained.label)
     if output.is_terminal or settings.display.color == "always":

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lookahead_cli.commands import options
+from lookahead_cli.commands.help_text import documented
 from lookahead_cli.commands.interrupts import interrupts_kept
+from lookahead_cli.commands.misuse import Commands
 from lookahead_cli.commands.output import writing_output
 from lookahead_cli.errors import Interrupted, LookaheadError, ModelError
 
@@ -22,28 +24,43 @@ if TYPE_CHECKING:
     from lookahead_cli.profile import Settings
 
 models = typer.Typer(
+    cls=Commands,
     name="models",
     help="Models: list, fetch, describe and remove them.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-SOURCE = "smollm2-135m, a folder, a .gguf file or a hub id."
+SOURCE = options.with_example("smollm2-135m, a folder, a .gguf file, or a hub id.", "smollm2-135m")
 SourceArgument = Annotated[
     str, typer.Argument(metavar="SOURCE", help=SOURCE, autocompletion=options.complete_models, show_default=False)
 ]
-Revision = Annotated[str, typer.Option("--revision", metavar="NAME", help="Branch, tag or commit of a hub id.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Revision = Annotated[
+    str,
+    options.option(
+        options.MODEL, "NAME", "Branch, tag or commit of a hub id.", "--revision", example="owner/name --revision v1",
+        show_default=False,
+    ),
+]  # fmt: skip
+AsJson = Annotated[bool, options.flag(options.OUTPUT, "--json", "As JSON.", example="--json")]
 
 
-@models.command("list")
+@documented(models, "list")
 def list_models(
     every: Annotated[
-        bool, typer.Option("--all", help="What is in the hub's cache and no language model, too.")
+        bool,
+        options.flag(
+            options.OUTPUT, "--all", "What is in the hub's cache and no language model, too.", example="--all"
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Every model on this machine: packaged, converted from GGUF, and in the hub's cache."""
+    """Every model on this machine: packaged, converted from GGUF, and in the hub's cache.
+
+    Examples:
+        lookahead models list
+        lookahead models list --all --json | jq .
+    """
     from lookahead_cli.models.listing import listed_models
     from lookahead_cli.render.models_table import model_lines, model_remarks, models_object, models_table
     from lookahead_cli.render.terminal import console
@@ -53,7 +70,7 @@ def list_models(
     listed = listed_models(_wish(settings))
     shown = [entry for entry in listed if every or entry.language_model]
     with writing_output():
-        output = console("stdout", settings.display.color)
+        output = console("stdout", settings.display)
         if as_json:
             _print_json(models_object(shown))
         elif output.is_terminal:
@@ -68,16 +85,19 @@ def list_models(
     return 0
 
 
-@models.command()
+@documented(models, "pull")
 def pull(source: SourceArgument, revision: Revision = "", profile: options.Profile = None) -> int:
     """Fetch a model and prepare it, so that it runs without the network.
 
     What was interrupted goes on with the same command. What is here already is not asked for again.
+
+    Examples:
+        lookahead models pull smollm2-135m
     """
     from lookahead_cli.models.facts import stored_weights
     from lookahead_cli.models.folder import check_folder
     from lookahead_cli.models.sources import locate, present_folder
-    from lookahead_cli.render.progress import ProgressBar
+    from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.text.visible import visible
 
     settings = _settings(profile)
@@ -86,7 +106,7 @@ def pull(source: SourceArgument, revision: Revision = "", profile: options.Profi
     allow = frozenset(settings.model.allow)
     here = True
     try:
-        with ProgressBar(_notes(settings)) as progress, interrupts_kept():
+        with ProgressStatus(_notes(settings)) as progress, interrupts_kept():
             folder = present_folder(found, revision=revision, allow=allow, progress=progress)
             if folder is None:
                 here = False
@@ -101,11 +121,15 @@ def pull(source: SourceArgument, revision: Revision = "", profile: options.Profi
     return 0
 
 
-@models.command()
+@documented(models, "info")
 def info(
     source: SourceArgument, revision: Revision = "", profile: options.Profile = None, as_json: AsJson = False
 ) -> int:
-    """What a model is and what it takes to run it, without loading or fetching its weights."""
+    """What a model is and what it takes to run it, without loading or fetching its weights.
+
+    Examples:
+        lookahead models info smollm2-135m
+    """
     from lookahead_cli.models.report import report
     from lookahead_cli.render.model_report import report_lines, report_object, report_table
     from lookahead_cli.render.progress import ProgressStatus
@@ -118,7 +142,7 @@ def info(
         progress(f"reading {found.name}")
         told = report(found, revision or _own_revision(found, settings), _wish(settings), progress)
     with writing_output():
-        output = console("stdout", settings.display.color)
+        output = console("stdout", settings.display)
         if as_json:
             _print_json(report_object(told))
         elif output.is_terminal:
@@ -129,16 +153,20 @@ def info(
     return 0
 
 
-@models.command()
+@documented(models, "rm")
 def rm(
     sources: Annotated[
         list[str],
         typer.Argument(metavar="SOURCE...", help=SOURCE, autocompletion=options.complete_models, show_default=False),
     ],
     revision: Revision = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, options.flag(options.OUTPUT, "--yes", "Do not ask.", "-y", example="-y")] = False,
 ) -> int:
-    """Remove models from the caches, with what is known about them. Files and folders of your own stay."""
+    """Remove models from the caches, with what is known about them. Files and folders of your own stay.
+
+    Examples:
+        lookahead models rm smollm2-135m --yes
+    """
     from lookahead_cli.models.removal import plan_removal
     from lookahead_cli.render.amounts import shown_bytes
     from lookahead_cli.render.progress import ProgressStatus
@@ -158,7 +186,7 @@ def rm(
     return 0
 
 
-@models.command()
+@documented(models, "path")
 def path(
     source: Annotated[
         str | None,
@@ -166,7 +194,12 @@ def path(
     ] = None,
     revision: Revision = "",
 ) -> int:
-    """The cache folder; with SOURCE the folder of that model, if it is here."""
+    """The cache folder; with SOURCE the folder of that model, if it is here.
+
+    Examples:
+        lookahead models path
+        lookahead models path smollm2-135m
+    """
     from lookahead_cli.models.cache import cache_folder
     from lookahead_cli.models.sources import present_folder
 
@@ -235,7 +268,7 @@ def _confirmed(removals: list[Removal]) -> bool:
 def _notes(settings: Settings) -> Console:
     from lookahead_cli.render.terminal import console
 
-    return console("stderr", settings.display.color)
+    return console("stderr", settings.display)
 
 
 def _print_json(document: object) -> None:

@@ -53,14 +53,26 @@ def complete_contestants(incomplete: str) -> list[str]:
     return [name for name in GUESSING if name.startswith(incomplete)]
 
 
-def option(panel: str, metavar: str, help_text: str, *flags: str, **more: Any) -> Any:
-    """An option whose value is checked with the profile's keys, so that every layer gets the same message."""
-    return typer.Option(*flags, metavar=metavar, help=help_text, rich_help_panel=panel, **more)
+EXAMPLE = " [dim]e.g. "
+"""Between an option's line in the help and its example."""
 
 
-def flag(panel: str, name: str, help_text: str) -> Any:
+def option(panel: str, metavar: str, help_text: str, *flags: str, example: str = "", **more: Any) -> Any:
+    """An option whose value is checked with the profile's keys, so that every layer gets the same message.
+
+    `help_text` is one line, and `example` what may be typed behind the command; neither has square brackets.
+    """
+    return typer.Option(*flags, metavar=metavar, help=with_example(help_text, example), rich_help_panel=panel, **more)
+
+
+def flag(panel: str, name: str, help_text: str, *names: str, example: str = "") -> Any:
     """An option without a value."""
-    return typer.Option(name, help=help_text, rich_help_panel=panel)
+    return option(panel, "", help_text, name, *names, example=example)
+
+
+def with_example(help_text: str, example: str) -> str:
+    """What stands in the help."""
+    return f"{help_text}{EXAMPLE}{example}[/dim]" if example else help_text
 
 
 def parse_number(name: str, value: str, least: float, most: float, *words: str) -> float:
@@ -84,29 +96,69 @@ def parse_delay(value: str) -> float:
     return parse_number("--step-delay", str(value), 0, LONGEST_DELAY)
 
 
-def _choice(panel: str, section: str, key: str, help_text: str, *flags: str) -> Any:
-    return option(panel, "NAME", help_text, *flags, autocompletion=complete_choices(section, key))
+def _choice(panel: str, section: str, key: str, help_text: str, *flags: str, example: str) -> Any:
+    completion = complete_choices(section, key)
+    return option(panel, "NAME", help_text, *flags, example=example, autocompletion=completion)
 
 
-Prompt = Annotated[str | None, option(PROMPT, "TEXT", "What to answer or continue.", "--prompt", "-p")]
-PromptFile = Annotated[Path | None, option(PROMPT, "FILE", "Read the prompt from a file.", "--prompt-file")]
-System = Annotated[str | None, option(PROMPT, "TEXT", "System text of the conversation.", "--system", "-s")]
+PromptWords = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PROMPT",
+        help=with_example("What to answer or continue, as --prompt.", '"Name three rivers."'),
+        show_default=False,
+    ),
+]
+Prompt = Annotated[
+    str | None,
+    option(PROMPT, "TEXT", "What to answer or continue.", "--prompt", "-p", example='-p "Name three rivers."'),
+]
+PromptFile = Annotated[
+    Path | None,
+    option(
+        PROMPT,
+        "FILE",
+        "Read the prompt from a file; it and standard input come before --prompt.",
+        "--prompt-file",
+        example="--prompt-file letter.txt",
+    ),
+]
+System = Annotated[
+    str | None,
+    option(
+        PROMPT, "TEXT", "System text of the conversation.", "--system", "-s", example='-s "Answer in one sentence."'
+    ),
+]
 Raw = Annotated[
-    bool, typer.Option("--raw", help="Continue the prompt as it is: no chat template.", rich_help_panel=PROMPT)
+    bool,
+    flag(
+        PROMPT,
+        "--raw",
+        "Continue the prompt as it is, without the model's chat template.",
+        example='--raw -p "Once upon a time"',
+    ),
 ]
 
 Profile = Annotated[
     str | None,
-    option(MODEL, "NAME|FILE", "Profile with the settings.", "--profile", autocompletion=complete_profiles),
+    option(
+        MODEL,
+        "NAME|FILE",
+        "A profile with settings, by name or path.",
+        "--profile",
+        example="--profile code",
+        autocompletion=complete_profiles,
+    ),
 ]
 Model = Annotated[
     str | None,
     option(
         MODEL,
         "SOURCE",
-        "smollm2-135m, a folder, a .gguf file or a hub id.",
+        "smollm2-135m, a folder, a .gguf file, or a hub id.",
         "--model",
         "-m",
+        example="-m ./model.gguf",
         autocompletion=complete_models,
     ),
 ]
@@ -115,33 +167,91 @@ DraftModel = Annotated[
     option(
         MODEL,
         "SOURCE",
-        "speculative: the smaller model that makes the guesses.",
+        "For --strategy speculative: a smaller model with the same tokenizer, named in the same ways.",
         "--draft-model",
+        example="--draft-model ./small",
         autocompletion=complete_models,
     ),
 ]
-Dtype = Annotated[str | None, _choice(MODEL, "model", "dtype", "auto, float32, bfloat16 or float16.", "--dtype")]
+Dtype = Annotated[
+    str | None,
+    _choice(
+        MODEL,
+        "model",
+        "dtype",
+        "Number format: auto, float32, bfloat16 or float16.",
+        "--dtype",
+        example="--dtype float32",
+    ),
+]
 Weights = Annotated[
-    str | None, _choice(MODEL, "model", "weights", "stored (4-bit weights stay 4-bit), full or auto.", "--weights")
+    str | None,
+    _choice(
+        MODEL,
+        "model",
+        "weights",
+        "Weights that have 4 bits are computed with as such (stored) or in --dtype (full); auto: full in a batch, "
+        "else stored.",
+        "--weights",
+        example="--weights full",
+    ),
 ]
-Device = Annotated[str | None, option(MODEL, "NAME", "auto, cpu, cuda, cuda:N, mps or spread.", "--device")]
+Device = Annotated[
+    str | None,
+    option(
+        MODEL,
+        "NAME",
+        "Where it runs: auto, cpu, cuda, cuda:N, mps, or spread over all of them.",
+        "--device",
+        example="--device cuda:1",
+    ),
+]
 Runner = Annotated[
-    str | None, _choice(MODEL, "model", "runner", "What computes it: auto, lean or transformers.", "--runner")
+    str | None,
+    _choice(
+        MODEL,
+        "model",
+        "runner",
+        "What computes it: lean, our own forward pass for the Llama family; transformers; auto: lean where it can.",
+        "--runner",
+        example="--runner transformers",
+    ),
 ]
-Threads = Annotated[str | None, option(MODEL, "N|auto", "CPU threads.", "--threads")]
+Threads = Annotated[str | None, option(MODEL, "N|auto", "CPU threads.", "--threads", example="--threads 4")]
 
 Strategy = Annotated[
     str | None,
-    _choice(DECODING, "decoding", "strategy", f"Where guesses come from: {', '.join(STRATEGIES)}.", "--strategy"),
+    _choice(
+        DECODING,
+        "decoding",
+        "strategy",
+        f"Where guesses come from: {', '.join(STRATEGIES)}.",
+        "--strategy",
+        example="--strategy jacobi",
+    ),
 ]
 Drafters = Annotated[
     str | None,
-    _choice(DECODING, "decoding", "drafters", f"lookahead: any of {','.join(DRAFTERS)}.", "--drafters"),
+    _choice(
+        DECODING,
+        "decoding",
+        "drafters",
+        f"What lookahead makes guesses from: any of {', '.join(DRAFTERS)}, with commas.",
+        "--drafters",
+        example="--drafters copies,n-grams",
+    ),
 ]
-K = Annotated[str | None, option(DECODING, "N|auto", "Guesses per step.", "-k")]
+K = Annotated[str | None, option(DECODING, "N|auto", "Guesses per step; auto: as many as pay.", "-k", example="-k 8")]
 Init = Annotated[
     str | None,
-    _choice(DECODING, "decoding", "init", "What a fresh guess is: random, copy-last or model.", "--init"),
+    _choice(
+        DECODING,
+        "decoding",
+        "init",
+        "What a fresh guess is: random, copy-last or model.",
+        "--init",
+        example="--strategy jacobi --init model",
+    ),
 ]
 Refill = Annotated[
     str | None,
@@ -151,57 +261,161 @@ Refill = Annotated[
         "refill",
         "After a rejected guess: keep refined ones (carry) or start afresh (reinit).",
         "--refill",
+        example="--strategy jacobi --refill reinit",
     ),
 ]
 Temperature = Annotated[
-    str | None, option(DECODING, "X", "0: the likeliest token; higher: more varied.", "--temperature", "-t")
+    str | None,
+    option(
+        DECODING,
+        "X",
+        "0: always the likeliest token; higher: more varied.",
+        "--temperature",
+        "-t",
+        example="-t 0.8",
+    ),
 ]
 TopP = Annotated[
-    str | None, option(DECODING, "X", "Sample from the likeliest tokens that reach this probability.", "--top-p")
+    str | None,
+    option(
+        DECODING,
+        "X",
+        "Sample from the likeliest tokens that reach this probability.",
+        "--top-p",
+        example="-t 0.8 --top-p 0.9",
+    ),
 ]
-TopK = Annotated[str | None, option(DECODING, "N", "Sample from this many likeliest tokens.", "--top-k")]
+TopK = Annotated[
+    str | None,
+    option(DECODING, "N", "Sample from this many likeliest tokens.", "--top-k", example="-t 0.8 --top-k 40"),
+]
 MinP = Annotated[
     str | None,
-    option(DECODING, "X", "Sample from tokens at least this fraction as likely as the likeliest.", "--min-p"),
+    option(
+        DECODING,
+        "X",
+        "Sample from tokens at least this fraction as likely as the likeliest.",
+        "--min-p",
+        example="-t 0.8 --min-p 0.05",
+    ),
 ]
-RepetitionPenalty = Annotated[str | None, option(DECODING, "X", "Above 1: repeat less.", "--repetition-penalty")]
-Seed = Annotated[str | None, option(DECODING, "N|random", "Same seed, same tokens.", "--seed")]
-MaxNewTokens = Annotated[str | None, option(DECODING, "N", "Most tokens to generate.", "--max-new-tokens", "-n")]
-Stop = Annotated[list[str] | None, option(DECODING, "TEXT", "End before this text (may be repeated).", "--stop")]
+RepetitionPenalty = Annotated[
+    str | None,
+    option(DECODING, "X", "Above 1: repeat less.", "--repetition-penalty", example="--repetition-penalty 1.1"),
+]
+Seed = Annotated[
+    str | None,
+    option(
+        DECODING,
+        "N|random",
+        "The same seed gives the same tokens, whatever makes the guesses; random draws one.",
+        "--seed",
+        example="-t 0.8 --seed 3",
+    ),
+]
+MaxNewTokens = Annotated[
+    str | None, option(DECODING, "N", "Most tokens to generate.", "--max-new-tokens", "-n", example="-n 500")
+]
+Stop = Annotated[
+    list[str] | None,
+    option(DECODING, "TEXT", "End before this text; may be repeated.", "--stop", example='--stop "User:"'),
+]
 
 Contestants = Annotated[
     list[str] | None,
     option(
         CONTEST,
         "NAME[:KEY=VALUE,...]",
-        f"A strategy with settings (repeat for more): {', '.join(GUESSING)}.",
+        f"Who takes part, with settings; repeat it for more: {', '.join(GUESSING)}.",
         "--with",
+        example="--with greedy --with jacobi:k=4",
         autocompletion=complete_contestants,
     ),
 ]
 
-NoStats = Annotated[
-    bool, typer.Option("--no-stats", help="No legend and summary after the text.", rich_help_panel=OUTPUT)
+ToFile = Annotated[
+    Path | None,
+    option(
+        OUTPUT,
+        "FILE",
+        "Write the result to a file, which is overwritten, instead of the screen.",
+        "--output",
+        "-o",
+        example="-o story.txt",
+    ),
 ]
+Append = Annotated[
+    bool,
+    flag(OUTPUT, "--append", "Add to the file of --output instead.", example="-o story.txt --append"),
+]
+Color = Annotated[
+    str | None,
+    _choice(
+        OUTPUT,
+        "display",
+        "color",
+        "Colours: always, never, or auto: on a terminal, unless NO_COLOR is set.",
+        "--color",
+        example="--color always | less -R",
+    ),
+]
+Theme = Annotated[
+    str | None,
+    _choice(
+        OUTPUT,
+        "display",
+        "theme",
+        "How accepted guesses are marked: default, light (for a light background), colorblind, or mono (no colours).",
+        "--theme",
+        example="--theme colorblind",
+    ),
+]
+NoStats = Annotated[bool, flag(OUTPUT, "--no-stats", "No legend and summary after the text.", example="--no-stats")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", help="A line for each drafter in the summary.", rich_help_panel=OUTPUT)
+    bool,
+    flag(
+        OUTPUT,
+        "--verbose",
+        "Also: where the model lies and how it is run, and a line for each drafter in the summary.",
+        example="--verbose -k 8",
+    ),
+]
+Quiet = Annotated[
+    bool,
+    flag(
+        OUTPUT,
+        "--quiet",
+        "Nothing but the result: no notes, no progress, no legend and summary.",
+        "-q",
+        example='-q -p "Hello" > hello.txt',
+    ),
 ]
 AsJson = Annotated[
     bool,
-    typer.Option("--json", help="One JSON object: text, tokens, steps, statistics.", rich_help_panel=OUTPUT),
+    flag(OUTPUT, "--json", "One JSON object: text, tokens, steps, statistics.", example="--json | jq .stats"),
 ]
 
 Explain = Annotated[
     bool,
-    flag(OUTPUT, "--explain", "Each step on a line: what was guessed, and what of it was right."),
+    flag(
+        OUTPUT,
+        "--explain",
+        "Each step on a line: what was guessed, and what of it was right.",
+        example="--explain --step-delay 0.5",
+    ),
 ]
 StepDelay = Annotated[
     float,
     option(
-        OUTPUT, "SECONDS", "Wait so long after each step, to follow it.", "--step-delay", parser=parse_delay,
+        OUTPUT,
+        "SECONDS",
+        "Wait so long after each step, to follow it.",
+        "--step-delay",
+        example="--step-delay 0.5",
+        parser=parse_delay,
         show_default=False,
     ),
-]  # fmt: skip
+]
 
 SETTINGS: dict[str, tuple[str, tuple[str, str]]] = {
     "model": ("--model", ("model", "source")),
@@ -228,6 +442,9 @@ SETTINGS: dict[str, tuple[str, tuple[str, str]]] = {
     "raw": ("--raw", ("prompt", "template")),
     "no_stats": ("--no-stats", ("display", "stats")),
     "verbose": ("--verbose", ("display", "verbose")),
+    "quiet": ("--quiet", ("display", "quiet")),
+    "color": ("--color", ("display", "color")),
+    "theme": ("--theme", ("display", "theme")),
 }
 """Parameter of a command -> the flag as typed, and the key of the profile it sets."""
 

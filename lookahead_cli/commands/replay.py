@@ -32,20 +32,39 @@ def parse_speed(value: str) -> float | None:
 
 def replay(
     context: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="What generate --trace has written; -: standard input.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help=options.with_example("What generate --trace has written; -: standard input.", "steps.jsonl"),
+        ),
+    ],
     speed: Annotated[
         str | None,
-        options.option(options.OUTPUT, "X|max", "So many times as fast as it was; max: without waiting.", "--speed"),
+        options.option(
+            options.OUTPUT,
+            "X|max",
+            "So many times as fast as it was; max: without waiting.",
+            "--speed",
+            example="steps.jsonl --speed 0.5",
+        ),
     ] = None,
     explain: options.Explain = False,
     step_delay: options.StepDelay = 0.0,
     no_stats: options.NoStats = False,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
+    color: options.Color = None,
+    theme: options.Theme = None,
+    quiet: options.Quiet = False,
 ) -> int:
     """Show a generation again that generate --trace has recorded; no model is needed.
 
     On a terminal at the speed it had, else at once.
+
+    Examples:
+        lookahead replay steps.jsonl --explain --speed max
+        cat steps.jsonl | lookahead replay - --json | jq .stats
     """
     refuse_both(explain, as_json)
     times = parse_speed(speed) if speed is not None else 1.0 if sys.stdout.isatty() and not as_json else None
@@ -87,7 +106,7 @@ def run(trace: Trace, shown: Settings, speed: float | None, step_delay: float, *
     from lookahead_cli.render.progress import ProgressStatus
     from lookahead_cli.render.terminal import console
 
-    notes = console("stderr", shown.display.color)
+    notes = console("stderr", shown.display)
     if trace.note is not None:
         tell(notes, trace.note)
     prompt = trace.begin.prompt_token_ids

@@ -11,6 +11,7 @@ from rich.status import Status
 from rich.text import Text
 
 from lookahead_cli.batch.tally import Tally
+from lookahead_cli.render.progress import duration
 from lookahead_cli.render.summary import SEPARATOR
 
 SECONDS_BETWEEN_LINES = 60.0
@@ -24,8 +25,8 @@ class BatchProgress:
         """Without `live` nothing is drawn in place: results go to the same terminal."""
         self.console = console
         self.tally = tally
-        self.status = Status("", console=console) if live and console.is_terminal else None
-        self.silent = console.is_terminal and not live
+        self.status = Status("", console=console) if live and console.is_terminal and not console.quiet else None
+        self.silent = console.quiet or (console.is_terminal and not live)
         self.told_at = monotonic()
 
     def show(self) -> None:
@@ -66,10 +67,3 @@ def parts(tally: Tally) -> list[str]:
     if left is not None:
         found.append(f"{duration(left)} left")
     return found
-
-
-def duration(seconds: float) -> str:
-    """ "1:05" for a minute and five seconds, "2:00:00" for two hours."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

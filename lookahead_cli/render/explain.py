@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.style import Style
 from rich.text import Text
 
 from lookahead_cli.decoding.events import StepEvent
@@ -113,7 +112,7 @@ class ExplainRenderer:
             self._append(line, piece.tail, palette.ASIDE)
         return line
 
-    def _append(self, line: Text, text: str, style: Style) -> None:
+    def _append(self, line: Text, text: str, style: str) -> None:
         line.append(self._spelled(text), style)
 
     def _spelled(self, text: str) -> str:

@@ -7,13 +7,12 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, TextIO
 
-from rich.color import ColorSystem
 from rich.console import Console
 
 from lookahead_cli.decoding.events import StepEvent
 from lookahead_cli.render.palette import style_of
 from lookahead_cli.render.summary import print_summary
-from lookahead_cli.render.terminal import has_color
+from lookahead_cli.render.terminal import colors_of
 from lookahead_cli.text.visible import visible
 
 if TYPE_CHECKING:
@@ -27,7 +26,8 @@ class LiveRenderer:
 
     def __init__(self, output: Console, notes: Console, settings: Settings) -> None:
         self.file: TextIO = output.file  # type: ignore[assignment]
-        self.colors = ColorSystem.STANDARD if has_color(output) else None
+        self.output = output
+        self.colors = colors_of(output)
         self.notes = notes
         self.settings = settings
         self.at_line_start = True
@@ -49,5 +49,5 @@ class LiveRenderer:
 
     def _write(self, text: str, provenance: str) -> None:
         if text:
-            self.file.write(style_of(provenance).render(visible(text), color_system=self.colors))
+            self.file.write(style_of(self.output, provenance).render(visible(text), color_system=self.colors))
             self.at_line_start = text.endswith("\n")

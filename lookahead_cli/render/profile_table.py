@@ -13,6 +13,7 @@ from rich.text import Text
 from lookahead_cli.layers import Origin, Resolved
 from lookahead_cli.profile import SECTIONS, profile_folders
 from lookahead_cli.profile_file import Fault, told_place
+from lookahead_cli.render.palette import ACCEPTED, BAD, NOTE
 from lookahead_cli.text.visible import visible
 from lookahead_cli.toml_text import toml_comment, toml_value
 
@@ -42,7 +43,7 @@ def profile_table(folder: Path, profiles: Sequence[ListedProfile]) -> Table:
     for profile in profiles:
         told = Text(visible(profile.about))
         for remark in remarks(profile):
-            told.append(f"{' ' if told else ''}({visible(remark)})", style="red" if profile.fault else "yellow")
+            told.append(f"{' ' if told else ''}({visible(remark)})", style=BAD if profile.fault else NOTE)
         style = "dim" if profile.shadowed_by else "bold" if profile.is_default else ""
         table.add_row(visible(profile.name), visible(profile.model or ""), told, style=style)
     return table
@@ -99,7 +100,7 @@ def settings_lines(resolved: Resolved) -> list[Text]:
             lines += [Text(), Text(f"[{section}]", style="bold")]
         origin = resolved.origins.get((section, key))
         line = Text(assignment.ljust(width), style="dim" if origin is None else "")
-        line.append(f"  # {toml_comment(told_origin(origin))}", style="dim" if origin is None else "green")
+        line.append(f"  # {toml_comment(told_origin(origin))}", style="dim" if origin is None else ACCEPTED)
         lines.append(line)
     return lines
 

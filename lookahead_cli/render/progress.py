@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from time import monotonic
+from threading import Lock, Timer
 from types import TracebackType
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.status import Status
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
@@ -17,29 +14,63 @@ from lookahead_cli.models.progress import ByteShare
 from lookahead_cli.render.amounts import shown_bytes
 from lookahead_cli.text.visible import visible
 
-PATIENCE = 1.0
-"""Seconds before a bar is drawn: what is over sooner needs none."""
-BAR = 20
-AMOUNTS = 22
-"""Columns of the bar, and of what stands behind it."""
+SECONDS_UNSEEN = 0.5
+"""What is over sooner is not shown: it would only flicker."""
+BAR_WIDTH = 24
+"""Cells."""
 
 
 class ProgressStatus:
-    """A spinner with the current activity; leaves nothing behind. Is a `Progress`."""
+    """The current activity with the time it has taken, and a bar where it is known how much is done. Is a `Progress`.
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.status: Status | None = None
+    Nothing is drawn for the first moment, and nothing of it stays.
+    """
+
+    def __init__(self, console: Console, unseen_for: float = SECONDS_UNSEEN) -> None:
+        self.unwanted = console.quiet or not console.is_terminal or console.is_dumb_terminal
+        self.bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            KnownBar(None, table_column=Column(max_width=BAR_WIDTH)),
+            TextColumn("{task.fields[share]}", table_column=Column(no_wrap=True)),
+            Times(Column(no_wrap=True)),
+            console=console,
+            transient=True,
+        )
+        self.task: Task | None = None
+        self.timer = Timer(unseen_for, self._draw)
+        self.timer.daemon = True
+        self.lock = Lock()
+        self.over = False
 
     def __call__(self, activity: str, fraction: float | None = None) -> None:
-        line = activity if fraction is None else f"{activity} {fraction:.0%}"
-        if not self.console.is_terminal:
+        if self.unwanted:
             return
-        if self.status is None:
-            self.status = self.console.status(Text(visible(line)))
-            self.status.start()
-        else:
-            self.status.update(Text(visible(line)))
+        activity = visible(activity)
+        with self.lock:
+            if self.task is not None and not is_next(self.task, activity, fraction):
+                self.bar.update(self.task.id, description=activity, completed=fraction, share=share(fraction))
+                return
+            if self.task is None:
+                self.timer.start()
+            else:
+                self.bar.remove_task(self.task.id)
+            started = self.bar.add_task(activity, total=None if fraction is None else 1.0, share=share(fraction))
+            self.bar.update(started, completed=fraction)
+            self.task = self.bar.tasks[0]
+
+    def _draw(self) -> None:
+        with self.lock:
+            if not self.over:
+                self.bar.start()
+
+    def stop(self) -> None:
+        """It is over; what comes after is not shown any more."""
+        self.timer.cancel()
+        with self.lock:
+            self.over = True
+            if self.bar.live.is_started:
+                self.bar.stop()
 
     def __enter__(self) -> ProgressStatus:
         return self
@@ -47,62 +78,43 @@ class ProgressStatus:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.status is not None:
-            self.status.stop()
+        self.stop()
 
 
-class ProgressBar(ProgressStatus):
-    """A spinner first; for what takes longer than PATIENCE, and says how far it is, a bar with percent and bytes."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
-        self.began = monotonic()
-        self.bar: Progress | None = None
-        self.activity = ""
-
-    def __call__(self, activity: str, fraction: float | None = None) -> None:
-        if self.bar is None and (fraction is None or monotonic() - self.began < PATIENCE):
-            super().__call__(activity, fraction)
-        elif self.console.is_terminal:
-            self._show(activity, fraction)
-
-    def _show(self, activity: str, fraction: float | None) -> None:
-        if self.bar is None:
-            if self.status is not None:
-                self.status.stop()
-                self.status = None
-            self.bar = Progress(
-                TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
-                BarColumn(bar_width=BAR),
-                TextColumn("{task.fields[told]}", table_column=Column(no_wrap=True, min_width=AMOUNTS)),
-                TimeRemainingColumn(compact=True),
-                console=self.console,
-                transient=True,
-            )
-            self.bar.start()
-        told = "" if fraction is None else f"{fraction:.0%}"
-        if isinstance(fraction, ByteShare):
-            told += f", {shown_bytes(fraction.done)} of {shown_bytes(fraction.total)}"
-        if activity != self.activity:  # each has a bar of its own: times begin anew
-            self.activity = activity
-            for task in self.bar.task_ids:
-                self.bar.remove_task(task)
-            self.bar.add_task(visible(activity), total=None, told=told)
-        total = None if fraction is None else 1.0
-        self.bar.update(self.bar.task_ids[0], total=total, completed=fraction or 0.0, told=told)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        if self.bar is not None:
-            self.bar.stop()
+def is_next(task: Task, description: str, fraction: float | None) -> bool:
+    """Whether this begins something else, with a clock of its own. What says how much is done goes on for as long as
+    that grows, whatever it is called: "3 of 24 prompts"."""
+    if fraction is None or task.total is None:
+        return (fraction is None) != (task.total is None) or description != task.description
+    return fraction < task.completed
 
 
-@contextmanager
-def progress_bar(console: Console, total: int, noun: str) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, gone at the end; what it gives is called for each of the `total` things that is done."""
-    columns = (TextColumn(noun), BarColumn(), MofNCompleteColumn(), TextColumn("left:"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(noun, total=total)
-        yield lambda: bar.advance(task)
+def share(fraction: float | None) -> str:
+    """ "40%", with the bytes if it is one of bytes."""
+    if fraction is None:
+        return ""
+    if not isinstance(fraction, ByteShare):
+        return f"{fraction:.0%}"
+    return f"{fraction:.0%}, {shown_bytes(fraction.done)} of {shown_bytes(fraction.total)}"
+
+
+class KnownBar(BarColumn):
+    """A bar, where it is known how much is done."""
+
+    def render(self, task: Task) -> RenderableType:  # type: ignore[override] # or nothing
+        return Text() if task.total is None else super().render(task)
+
+
+class Times(ProgressColumn):
+    """ "0:12, 1:40 left"."""
+
+    def render(self, task: Task) -> Text:
+        left = None if task.total is None else task.time_remaining
+        return Text(duration(task.elapsed or 0) + ("" if left is None else f", {duration(left)} left"), style="dim")
+
+
+def duration(seconds: float) -> str:
+    """ "1:05" for a minute and five seconds, "2:00:00" for two hours."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 from rich.box import ROUNDED, SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
-from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from lookahead_cli.decoding.events import MODEL
 from lookahead_cli.render.palette import style_of
 from lookahead_cli.render.wrapped import WrappedText
 from lookahead_cli.text.visible import visible
@@ -31,8 +29,6 @@ MOST_ROWS, FEWEST_ROWS = 20, 3
 """Lines of text to be seen at once."""
 OTHER_ROWS = 7
 """Lines of a terminal that the text of a panel cannot have: its frame, its clock, and what was typed."""
-MARKED = Style(underline=True)
-"""An accepted guess where there are no colours."""
 
 
 @dataclass
@@ -51,16 +47,9 @@ class Racer:
             self.wrapped, self.shown = WrappedText(console, width), 0
         for step in self.generation.steps[self.shown :]:
             for text, provenance in zip(step.texts, step.provenance, strict=True):
-                self.wrapped.add(text, mark(console, provenance))
+                self.wrapped.add(text, style_of(console, provenance))
         self.shown = len(self.generation.steps)
         return self.wrapped
-
-
-def mark(console: Console, provenance: str) -> Style:
-    """How a token from this source looks: in its colour, or underlined if it was guessed and there are no colours."""
-    if console.no_color:
-        return Style.null() if provenance == MODEL else MARKED
-    return style_of(provenance)
 
 
 def fits_side_by_side(console: Console, racers: Sequence[Racer]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
 from lookahead_cli.decoding.events import MODEL
@@ -26,12 +27,20 @@ ENDINGS = {
 }
 
 
-def print_summary(console: Console, generation: Generation, settings: Settings, cut_short: CutShort | None) -> None:
-    """Legend, counts, speeds and the reason of the end, a line each."""
+def print_summary(
+    console: Console,
+    generation: Generation,
+    settings: Settings,
+    cut_short: CutShort | None,
+    *,
+    below_text: bool = True,
+) -> None:
+    """Legend, counts, speeds and the reason of the end, a line each; where no text is above it, no legend either."""
     decoding = settings.decoding
-    console.print()
-    if has_color(console):
-        console.print(legend(generation))
+    if below_text:
+        console.print()
+        if has_color(console):
+            console.print(legend(console, generation))
     lines = [counts(generation), speeds(generation), ending(generation, decoding, cut_short)]
     if settings.display.verbose:
         lines[1:1] = drafter_lines(generation)
@@ -54,12 +63,17 @@ def drafter_lines(generation: Generation) -> list[list[str]]:
     ]
 
 
-def legend(generation: Generation) -> Text:
+def legend(console: Console, generation: Generation) -> Text:
     """What each colour in the text above means."""
     drafters = sorted({source for step in generation.steps for source in step.provenance} - {MODEL})
-    guesses = [Text.assemble((SWATCH, style_of(drafter)), f" {drafter}") for drafter in drafters]
-    own = Text.assemble((SWATCH, style_of(MODEL)), " the model's own token")
+    guesses = [swatch(style_of(console, drafter), drafter) for drafter in drafters]
+    own = swatch(style_of(console, MODEL), "the model's own token")
     return Text.assemble("accepted guesses: ", Text(SEPARATOR).join([*guesses, own])) if guesses else own
+
+
+def swatch(style: Style, name: str) -> Text:
+    """A name with its colour in front of it; what is no colour, a line below for one, is better seen on the name."""
+    return Text.assemble((SWATCH, style), " ", (name, style.without_color))
 
 
 def counts(generation: Generation) -> list[str]:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lookahead_cli.decoding.events import MODEL
-from lookahead_cli.render.race import mark
+from lookahead_cli.render.palette import BAD, GOOD, style_of
 from lookahead_cli.text.visible import visible
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ LONGEST_BAR = 40
 """Cells."""
 NUMBERS = 12
 """Cells that the numbers behind a bar take."""
-GOOD, BAD = Style(color="green", bold=True), Style(color="red", bold=True)
 
 
 def outcome_table(outcomes: Sequence[Outcome], width: int) -> Table:
@@ -147,10 +146,10 @@ def provenance_bars(console: Console, outcome: Outcome) -> list[Text]:
     lines = []
     for source, count in sources:
         bar = block * max(round(longest * count / sources[0][1]), 1)
-        style = mark(console, source)
+        style = style_of(console, source)
         lines.append(
             Text.assemble(
-                (label(source), Style(underline=style.underline)), " " * (widest - len(label(source)) + 1),
+                (label(source), style.without_color), " " * (widest - len(label(source)) + 1),
                 (bar, Style(color=style.color)), f" {count} ({count / outcome.generation.statistics.tokens:.0%})",
             )
         )  # fmt: skip

@@ -6,7 +6,8 @@ import pytest
 
 from lookahead_cli.batch.results import Failure, Result
 from lookahead_cli.batch.tally import Tally
-from lookahead_cli.render.batch_progress import duration, parts
+from lookahead_cli.render.batch_progress import parts
+from lookahead_cli.render.progress import duration
 
 
 def result(number: int, fraction: float | None) -> Result:

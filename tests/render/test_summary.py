@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from lookahead_cli.decoding import speculative, window_branch
-from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.decoding.events import MODEL, Event, FinishReason, PrefillEvent, StepEvent
 from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.profile import DecodingSettings
-from lookahead_cli.render.palette import OTHER, PROVENANCE_STYLES, style_of
+from lookahead_cli.render.palette import MONO
 from lookahead_cli.render.summary import counts, ending, legend, speeds
+from tests.render.themed import themed
 
 STEPS = [
     StepEvent((1,), (MODEL,), ("a",), drafted_by={"jacobi": 4}, seconds=0.5),
@@ -60,12 +59,13 @@ def test_the_reason_of_the_end_is_said(finish_reason: FinishReason, said: str) -
 
 
 def test_the_legend_names_the_drafters_that_had_guesses_accepted() -> None:
-    assert legend(generation(*STEPS)).plain == "accepted guesses: ■ jacobi · ■ the model's own token"
-    assert legend(generation(STEPS[0])).plain == "■ the model's own token"
+    said = legend(themed("default"), generation(*STEPS))
+    assert said.plain == "accepted guesses: ■ jacobi · ■ the model's own token"
+    assert legend(themed("default"), generation(STEPS[0])).plain == "■ the model's own token"
 
 
-def test_every_drafter_has_a_colour_and_the_model_has_none() -> None:
-    assert not style_of(MODEL)
-    assert {*DRAFTERS, window_branch.NAME, speculative.NAME} <= set(PROVENANCE_STYLES)
-    assert style_of("something new") == OTHER
-    assert len({str(style) for style in [*PROVENANCE_STYLES.values(), OTHER]}) == len(PROVENANCE_STYLES) + 1
+def test_without_colours_the_legend_marks_names() -> None:
+    console = themed(MONO)
+    with console.capture() as captured:
+        console.print(legend(console, generation(*STEPS)))
+    assert "\x1b[1;3;4mjacobi\x1b[0m" in captured.get()
