@@ -1,56 +1,48 @@
-"""The README says what is there: every key of a profile, every option, every profile that ships."""
+"""The README says what is there: every command, option, exit code and key of a profile, every profile that ships."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+import re
 
-import typer
+import pytest
 
-from lookahead_cli.app import app
-from lookahead_cli.layers import shown
-from lookahead_cli.profile import SECTIONS, allowed, shipped_profiles
+from lookahead_cli.profile import shipped_profiles
+from tests.readme import README, commands, described, parts, root, standing, written
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+TEXT = README.read_text(encoding="utf-8")
 
 
-def profile_reference() -> str:
-    """The tables that belong between the README's two markers."""
-    lines = []
-    for section, keys in SECTIONS.items():
-        lines += [f"| `[{section}]` | default | what it does | what may stand there |", "|---|---|---|---|"]
-        for key, field in keys.model_fields.items():
-            lines.append(f"| `{key}` | `{shown(field.default)}` | {field.description} | {allowed(section, key)} |")
-        lines.append("")
-    return "\n".join(lines)
+@pytest.mark.parametrize("name", parts())
+def test_what_is_written_from_the_program_is_up_to_date(name: str) -> None:
+    shown = dict(standing(TEXT))
+    assert name in shown, f"the README needs the markers of {name!r}; tests/readme.py says what they look like"
+    assert shown[name] == parts()[name], "python -m tests.readme writes it"
 
 
-def test_the_profile_reference_shows_every_key_with_default_meaning_and_range() -> None:
-    begin = README.index("-->", README.index("<!-- profile reference")) + len("-->\n")
-    end = README.index("<!-- end of profile reference")
-    assert README[begin:end].strip() == profile_reference().strip()
+def test_nothing_stands_there_that_the_program_does_not_have() -> None:
+    assert {name for name, _ in standing(TEXT)} == set(parts())
 
 
-def all_commands(group: Any) -> Iterator[Any]:
-    """The commands of a group, and those of the groups in it."""
-    for command in group.commands.values():
-        if hasattr(command, "commands"):
-            yield from all_commands(command)
-        else:
-            yield command
+def test_a_change_in_the_help_or_in_the_readme_is_noticed() -> None:
+    changed = TEXT.replace("Most tokens to generate. |", "Fewest tokens to generate. |")
+    assert changed != TEXT
+    assert dict(standing(changed))["options of generate"] != parts()["options of generate"]
+    assert written(changed) == TEXT
 
 
 def test_every_option_is_described() -> None:
-    commands = list(all_commands(typer.main.get_command(app)))
-    assert {command.name for command in commands} >= {"generate", "compare", "bench", "check"}
-    parameters = [parameter for command in commands for parameter in command.params]
-    flags = {flag for parameter in parameters for flag in parameter.opts if flag.startswith("-") and flag != "--help"}
-    assert len(flags) > 30
+    every = [each for command in [root(), *commands().values()] for each in described(command)]
+    flags = {flag for each in every for flag in each.flags if flag.startswith("-")}
+    assert len(flags) > 50
     for flag in flags:
-        assert f"`{flag}`" in README or f"`{flag} " in README, f"{flag} is not in the README"
+        assert re.search(rf"`[^`]*{re.escape(flag)}\b[^`]*`", TEXT), f"{flag} is not in the README"
+
+
+def test_every_command_has_a_section_that_shows_it() -> None:
+    for name in commands():
+        assert f"\nlookahead {name} " in TEXT, f"the README shows no command line of {name}"
 
 
 def test_every_shipped_profile_is_named() -> None:
     for path in shipped_profiles().glob("*.toml"):
-        assert f"`{path.stem}`" in README
+        assert f"`{path.stem}`" in TEXT

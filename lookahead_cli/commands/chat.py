@@ -121,8 +121,8 @@ def chat_settings(parameters: Mapping[str, Any], profile: str | None = None) -> 
 
 
 def spoken(settings: Settings) -> Settings:
-    """The settings without `quiet`: what was asked for and what is wrong must be said in a conversation, so that it only
-    takes away the line below each answer."""
+    """The settings without `quiet`: in a conversation, what was asked for and what is wrong must be said. All that is
+    left out is the line below each answer."""
     display = settings.display
     if not display.quiet:
         return settings

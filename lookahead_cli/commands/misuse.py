@@ -49,8 +49,8 @@ def explained(error: TyperException) -> str:
     if context is not None and hasattr(error, "possibilities"):
         return unknown_option(error.option_name, context)  # type: ignore[attr-defined] # it is a NoSuchOption
     message = error.format_message().rstrip(".")
-    message = f"{message[:1].lower()}{message[1:]}"
-    return f"{message}; see {context.command_path} --help" if message and context is not None else message
+    where = "" if context is None else f"{context.command_path} "
+    return f"{message[:1].lower()}{message[1:]}; see {where}--help" if message else ""
 
 
 def unknown_option(typed: str, context: Any) -> str:

@@ -38,7 +38,7 @@ SourceArgument = Annotated[
 Revision = Annotated[
     str,
     options.option(
-        options.MODEL, "NAME", "Branch, tag or commit of a hub id.", "--revision", example="owner/name --revision v1",
+        options.MODEL, "NAME", "Branch, tag or commit of a hub id.", "--revision", example="--revision v1",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -190,7 +190,7 @@ def rm(
 def path(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[SOURCE]", help=SOURCE, autocompletion=options.complete_models, show_default=False),
+        typer.Argument(metavar="SOURCE", help=SOURCE, autocompletion=options.complete_models, show_default=False),
     ] = None,
     revision: Revision = "",
 ) -> int:

@@ -135,7 +135,7 @@ Raw = Annotated[
         PROMPT,
         "--raw",
         "Continue the prompt as it is, without the model's chat template.",
-        example='--raw -p "Once upon a time"',
+        example="--raw",
     ),
 ]
 
@@ -377,7 +377,7 @@ Verbose = Annotated[
         OUTPUT,
         "--verbose",
         "Also: where the model lies and how it is run, and a line for each drafter in the summary.",
-        example="--verbose -k 8",
+        example="--verbose",
     ),
 ]
 Quiet = Annotated[
@@ -387,7 +387,7 @@ Quiet = Annotated[
         "--quiet",
         "Nothing but the result: no notes, no progress, no legend and summary.",
         "-q",
-        example='-q -p "Hello" > hello.txt',
+        example="-q",
     ),
 ]
 AsJson = Annotated[
@@ -409,7 +409,7 @@ StepDelay = Annotated[
     option(
         OUTPUT,
         "SECONDS",
-        "Wait so long after each step, to follow it.",
+        "Wait so many seconds after each step, to follow it; times are told without that.",
         "--step-delay",
         example="--step-delay 0.5",
         parser=parse_delay,

@@ -44,9 +44,9 @@ def replay(
         options.option(
             options.OUTPUT,
             "X|max",
-            "So many times as fast as it was; max: without waiting.",
+            "So many times as fast as it was; max: without waiting. On a terminal 1, else max.",
             "--speed",
-            example="steps.jsonl --speed 0.5",
+            example="--speed 0.5",
         ),
     ] = None,
     explain: options.Explain = False,

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lookahead_cli.machine.advice import cores
+from lookahead_cli.render.palette import BAD, NOTE
 from lookahead_cli.render.summary import SEPARATOR, counted
 from lookahead_cli.text.visible import visible
 
@@ -44,13 +45,13 @@ def print_report(output: Console, report: Report, advice: Sequence[str]) -> None
     if output.is_terminal:
         output.print(grid)
     for heading, sentences, style in (
-        ("wrong", report.problems, "red"),
-        ("not known", report.unknown, "yellow"),
-        ("good to know", advice, "yellow"),
+        ("wrong", report.problems, BAD),
+        ("not known", report.unknown, NOTE),
+        ("good to know", advice, NOTE),
     ):
         if sentences:
             output.print()
-            output.print(Text(f"{heading}:", style=f"bold {style}"))
+            output.print(Text(f"{heading}:", style=style))
             for sentence in sentences:
                 output.print(Text(f"- {visible(' '.join(sentence.split())).rstrip('.')}."))
     output.print()
