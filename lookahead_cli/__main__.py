@@ -12,6 +12,9 @@ def main() -> None:
     # While there is nobody yet to hear of it, and again when all is said, Ctrl-C just ends the program: no traceback
     # out of an import or of Python's own clearing up.
     on_interrupt(signal.SIG_DFL)
+    from lookahead_cli.library_messages import silence_libraries
+
+    silence_libraries()
     from lookahead_cli.program import run
 
     on_interrupt(signal.default_int_handler)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import suppress
 
@@ -12,9 +11,7 @@ from lookahead_cli.app import app
 from lookahead_cli.commands.misuse import explained
 from lookahead_cli.commands.output import discard_output, prepare_outputs, writing_output
 from lookahead_cli.errors import Interrupted, LookaheadError, ReaderGone, ResourceError
-
-DEBUG_VARIABLE = "LOOKAHEAD_DEBUG"
-"""Set it to see the traceback of an error nobody has thought of."""
+from lookahead_cli.library_messages import DEBUG_VARIABLE, is_debugging
 
 
 def run() -> int:
@@ -37,7 +34,7 @@ def run() -> int:
     except MemoryError:
         return complain("there is not enough memory: close other programs, or give less", ResourceError.exit_code)
     except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE):
+        if is_debugging():
             raise
         what = f"{type(error).__name__}: {error}".partition("\n")[0]
         advice = f"; set {DEBUG_VARIABLE}=1 to see where, and report it please"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,13 @@ class Described:
         return f"| {' | '.join(escaped)} |"
 
 
+@cache
 def root() -> Any:
     """The whole program as click sees it."""
     return typer.main.get_command(app)
 
 
+@cache
 def commands() -> dict[str, Any]:
     """Every command that can be run, by what is typed for it behind `lookahead`: "models pull"."""
     context = root().make_context("lookahead", [BASE], resilient_parsing=True)

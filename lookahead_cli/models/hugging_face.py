@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lookahead_cli.library_messages import is_debugging
+
 PIECE = 1 << 18
 """Bytes: on a line that brings a megabyte a second, a quarter of a second."""
 
@@ -18,9 +20,10 @@ def silence_hub() -> None:
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    from huggingface_hub.utils.logging import set_verbosity
+    if not is_debugging():
+        from huggingface_hub.utils.logging import set_verbosity
 
-    set_verbosity(logging.ERROR)
+        set_verbosity(logging.ERROR)
 
 
 def silence() -> None:
@@ -30,7 +33,8 @@ def silence() -> None:
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    transformers.utils.logging.set_verbosity(logging.CRITICAL)  # what matters reaches us as an exception
+    if not is_debugging():
+        transformers.utils.logging.set_verbosity(logging.CRITICAL)  # what matters reaches us as an exception
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pexpect
@@ -16,13 +17,20 @@ PATIENCE = 30
 
 
 class Screen:
-    """Lookahead with some arguments, and what the screen shows of it."""
+    """Lookahead (or another program) with some arguments, and what the screen shows of it."""
 
-    def __init__(self, *arguments: str, env: dict[str, str], columns: int = COLUMNS, lines: int = LINES) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        env: dict[str, str],
+        columns: int = COLUMNS,
+        lines: int = LINES,
+        program: Sequence[str] = LOOKAHEAD,
+    ) -> None:
         self.screen = pyte.HistoryScreen(columns, lines, history=10_000)
         self.stream = pyte.Stream(self.screen)
         self.process = pexpect.spawn(
-            LOOKAHEAD[0], [*LOOKAHEAD[1:], *arguments], dimensions=(lines, columns), env=env, timeout=PATIENCE,
+            program[0], [*program[1:], *arguments], dimensions=(lines, columns), env=env, timeout=PATIENCE,
             encoding="utf-8",
         )  # fmt: skip
 
