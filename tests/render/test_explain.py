@@ -13,7 +13,9 @@ from lookahead_cli.decoding.events import StepEvent
 from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.profile import DisplaySettings, Settings
 from lookahead_cli.render.explain import ExplainRenderer
+from lookahead_cli.render.palette import console_theme
 from tests.made_steps import step_of
+from tests.render.themed import themed
 
 DRAFT = Draft((1, 2, 3, 4), (-1, -1, 0, 2), ("copies", "jacobi", "copies", "copies"))
 STEPS = [step_of(DRAFT, (0,), own=5, seconds=0.0234), step_of(Draft(), (), own=6, seconds=1.5)]
@@ -28,10 +30,10 @@ def explained(
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="\n")
     output = Console(
         file=file, force_terminal=terminal, width=width, color_system="standard" if color else None, no_color=not color,
-        highlight=False, markup=False, emoji=False,
+        highlight=False, markup=False, emoji=False, theme=console_theme("default", "standard"),
     )  # fmt: skip
     settings = Settings(display=DisplaySettings(stats=stats))
-    renderer = ExplainRenderer(output, Console(file=io.StringIO()), settings, 0, WORDS.__getitem__)
+    renderer = ExplainRenderer(output, themed("default", terminal=False), settings, 0, WORDS.__getitem__)
     generation = Generation([0], iter(steps))
     for event in generation:
         assert isinstance(event, StepEvent)
