@@ -169,7 +169,7 @@ def place_of_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 FETCHED = "smollm2-135m"
-"""Examples that name it concern a model that is fetched or removed; tests of those commands have models of their own."""
+"""Examples that name it fetch or remove a model; tests of those commands have models of their own."""
 
 
 @pytest.mark.slow
