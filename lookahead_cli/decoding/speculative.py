@@ -13,6 +13,7 @@ from time import perf_counter
 
 from torch import Tensor
 
+from lookahead_cli.decoding.continuation import common_length
 from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.draft_length import DraftLength
 from lookahead_cli.decoding.likely import LikelyTokens
@@ -47,6 +48,8 @@ class Speculative:
         """Committed tokens in the draft model's cache."""
         self.read_ahead: list[int] = []
         """Guesses behind them in its cache."""
+        self.in_cache: list[int] = []
+        """All tokens in its cache; none while it is at work, since it may be stopped in the middle."""
         self.can_read = True
         """Whether it knows all tokens so far and has room for them."""
         self.seconds = 0.0
@@ -60,11 +63,14 @@ class Speculative:
         pass
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
+        known, self.in_cache = self.in_cache, []
         self.read, self.read_ahead = 0, []
         self.can_read = len(prompt) < self.context_length and self._knows(prompt)
         if self.can_read:
-            self.runner.prefill(prompt[:-1])
+            same = common_length(known, prompt[:-1])
+            self.runner.prefill(prompt[:-1], kept=same if self.runner.keeps(same) else 0)
             self.read = len(prompt) - 1
+            self.in_cache = list(prompt[:-1])
 
     def draft(self, committed: Sequence[int], room: Room) -> Draft:
         started = perf_counter()
@@ -79,6 +85,7 @@ class Speculative:
 
     def _guess(self, committed: Sequence[int], count: int) -> list[int]:
         """What the draft model says after `committed`, `count` tokens; none if there is a token it does not know."""
+        self.in_cache = []
         self._forget_rejected(committed)
         unread = committed[self.read :]
         self.can_read = self._knows(unread)
@@ -93,6 +100,7 @@ class Speculative:
             unread = text[-1:]
         guesses = text[len(committed) :]
         self.read, self.read_ahead = len(committed), guesses[:-1]
+        self.in_cache = text[:-1]
         return guesses
 
     def _forget_rejected(self, committed: Sequence[int]) -> None:

@@ -13,6 +13,7 @@ from lookahead_cli.chat.conversation import Conversation
 from lookahead_cli.chat.talk import Talk, carried_over, require_chat_template
 from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.decoding.lookahead import Lookahead
+from lookahead_cli.decoding.speculative import Speculative
 from lookahead_cli.errors import ProfileError, PromptError
 from lookahead_cli.layers import load_settings
 from lookahead_cli.session import Session, open_session
@@ -101,6 +102,34 @@ def test_tokens_the_tokenizer_would_not_have_chosen_are_not_read_again(tmp_path:
         differed |= tokenizer(generation.text, add_special_tokens=False)["input_ids"] != generation.token_ids
         before = generation.prompt_ids + generation.token_ids
     assert differed, "or there was nothing to test"
+
+
+def test_a_draft_model_reads_only_what_is_new_too(
+    letters: Path, oracle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts = save_letters(tmp_path / "small", seed=1)
+    talk = talk_with(letters, strategy="speculative", draft_model=str(drafts), k=3)
+    answered(talk, "hello")
+    strategy = talk.session.strategy
+    assert isinstance(strategy, Speculative)
+    read: list[int] = []
+    prefill = strategy.runner.prefill
+
+    def counted(tokens: list[int], *, kept: int) -> None:
+        read.append(len(tokens) - kept)
+        prefill(tokens, kept=kept)
+
+    monkeypatch.setattr(strategy.runner, "prefill", counted)
+    messages = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": talk.conversation.turns[0].answer},
+    ]
+    for said in ("and now?", "go on"):
+        generation = answered(talk, said)
+        messages.append({"role": "user", "content": said})
+        assert generation.token_ids == fresh_answer(oracle, talk.session, messages)
+        messages.append({"role": "assistant", "content": generation.text})
+    assert max(read) < 50 < len(generation.prompt_ids)
 
 
 def test_an_answer_that_was_stopped_can_be_gone_on_from(letters: Path, oracle: Any) -> None:

@@ -294,7 +294,11 @@ class KnownText:
     def twin(self) -> KnownText:
         return self
 
-    def prefill(self, tokens: Sequence[int]) -> None:
+    def keeps(self, count: int) -> bool:
+        return False
+
+    def prefill(self, tokens: Sequence[int], *, kept: int) -> None:
+        assert kept == 0
         self.length = len(tokens)
 
     def step(self, pending: int, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
