@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from lookahead_cli.chat.conversation import Conversation
 from lookahead_cli.chat.spoken import Spoken
 from lookahead_cli.decoding.generation import Generation
+from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.decoding.statistics import Statistics
 from lookahead_cli.decoding.strategy import Strategy
 from lookahead_cli.errors import PromptError
@@ -103,7 +104,7 @@ class Talk:
         """
         old = self.session
         new = old.with_decoding(decoding)
-        strategy = carried_over(old.strategy, old.settings.decoding, new.settings.decoding)
+        strategy = carried_over(old, new)
         settings = new.settings.model_copy(update={"display": display or old.settings.display})
         self.session = replace(new, settings=settings, strategy=strategy, keeps_hit_rates=old.keeps_hit_rates)
 
@@ -129,12 +130,23 @@ class Talk:
         return self.spoken.going_on(text, lambda part: list(tokenizer(part, add_special_tokens=False)["input_ids"]))
 
 
-def carried_over(strategy: Strategy | None, old: DecodingSettings, new: DecodingSettings) -> Strategy | None:
-    """The strategy to go on with after a change of settings; None: a fresh one."""
-    changed = {key for key in type(old).model_fields if getattr(old, key) != getattr(new, key)}
-    if strategy is None or changed <= ENDINGS_ONLY:
-        return strategy
-    return strategy.beside(sampling_settings(new)) if changed <= ENDINGS_ONLY | SAMPLING_ONLY else None
+def carried_over(old: Session, new: Session) -> Strategy | None:
+    """The strategy with which `new`, the same session with other settings, goes on; None: a fresh one."""
+    before, after = old.settings.decoding, new.settings.decoding
+    changed = {key for key in type(before).model_fields if getattr(before, key) != getattr(after, key)}
+    if old.strategy is None or changed <= ENDINGS_ONLY:
+        return old.strategy
+    if not changed <= ENDINGS_ONLY | SAMPLING_ONLY:
+        return None
+    sampling = sampling_settings(after)
+    strategy = old.strategy.beside(sampling)
+    old.strategy.end()
+    if isinstance(strategy, Lookahead) and bool(before.temperature) != bool(after.temperature):
+        # Hit rates differ between greedy decoding and sampling, and are kept in files of their own.
+        fresh = new.strategy_for(sampling)
+        assert isinstance(fresh, Lookahead), "it is the same strategy"
+        strategy.rates = fresh.rates.beside(strategy.drafters)
+    return strategy
 
 
 def require_chat_template(session: Session) -> None:

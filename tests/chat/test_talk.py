@@ -11,10 +11,12 @@ import transformers
 
 from lookahead_cli.chat.conversation import Conversation
 from lookahead_cli.chat.talk import Talk, carried_over, require_chat_template
+from lookahead_cli.decoding.drafters.copies import Copies
 from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.decoding.speculative import Speculative
 from lookahead_cli.errors import ProfileError, PromptError
+from lookahead_cli.knowledge.store import rates_file, read_rates
 from lookahead_cli.layers import load_settings
 from lookahead_cli.session import Session, open_session
 from tests.letters import letter_tokenizer, save_letters
@@ -249,8 +251,48 @@ def test_a_setting_that_is_not_allowed_changes_nothing(letters: Path) -> None:
 def test_a_new_strategy_starts_afresh_where_more_than_sampling_changes(letters: Path) -> None:
     talk = talk_with(letters)
     answered(talk, "hello")
-    old = talk.session.settings.decoding
-    assert carried_over(talk.session.strategy, old, old.model_copy(update={"k": 4})) is None
+    old = talk.session
+    assert carried_over(old, old.with_decoding(old.settings.decoding.model_copy(update={"k": 4}))) is None
+
+
+def test_hit_rates_of_greedy_decoding_are_not_taken_for_those_of_sampling(letters: Path) -> None:
+    talk = talk_with(letters)
+    for said in ("hello", "more"):
+        answered(talk, said)
+    greedy = learned_rates(talk)
+    talk.set_value("temperature", "1")
+    sampled = learned_rates(talk)
+    assert sampled != greedy, "what was learned"
+    answered(talk, "go on")
+    assert learned_rates(talk) != sampled
+    talk.set_value("temperature", "0")
+    assert set(learned_rates(talk)["weights"]) >= set(greedy["weights"]), "what the first answers have stored"
+    folder = talk.session.knowledge
+    stored = {kind: read_rates(rates_file(folder, sampled=kind == "sampled")) for kind in ("greedy", "sampled")}
+    assert stored["greedy"] is not None
+    assert stored["greedy"]["rates"] == greedy["rates"], "sampling has added nothing"
+    assert stored["sampled"] is not None
+
+
+def learned_rates(talk: Talk) -> dict[str, Any]:
+    assert isinstance(talk.session.strategy, Lookahead)
+    return talk.session.strategy.rates.export()
+
+
+def test_what_a_retried_answer_said_can_still_be_copied(letters: Path) -> None:
+    talk = talk_with(letters, temperature=1.0, seed=7)
+    for _ in range(2):  # the first strategy of all is what later ones copy from
+        answered(talk, "hello")
+        talk.take_back()
+        talk.next_seed()
+    said = answered(talk, "hello").token_ids[: ANSWER // 2]  # nothing is learned from the last step
+    talk.take_back()
+    talk.next_seed()
+    assert isinstance(talk.session.strategy, Lookahead)
+    [copies] = [drafter for drafter in talk.session.strategy.drafters if isinstance(drafter, Copies)]
+    assert copies.library is not None
+    shelf = copies.library.shelf.tokens
+    assert any(shelf[place : place + len(said)] == said for place in range(len(shelf)))
 
 
 @pytest.mark.parametrize("name", ["mistral", "gemma3", "gpt2"])
