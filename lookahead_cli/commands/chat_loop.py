@@ -15,7 +15,7 @@ from lookahead_cli.chat.saved import load_conversation, save_conversation
 from lookahead_cli.chat.slash_commands import SLASH_COMMANDS, Order, completions, read_order, said
 from lookahead_cli.chat.talk import Talk, require_chat_template
 from lookahead_cli.commands.chat_input import line_editor, piped_messages, typed_messages
-from lookahead_cli.commands.interrupts import stops_noted
+from lookahead_cli.commands.interrupts import interrupts_kept, stops_noted
 from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
 from lookahead_cli.errors import FAILURES, PromptError
@@ -76,7 +76,7 @@ class ChatLoop:
         return typed_messages(editor, lambda: self.say("Ctrl-D or /exit leaves"))
 
     def _heed(self, message: str) -> None:
-        """Answer, or obey; a sentence about what was wrong, and the chat goes on."""
+        """Answer, or obey; a sentence about what was wrong, or Ctrl-C, and the chat goes on."""
         try:
             order = read_order(message)
             if order is not None:
@@ -87,6 +87,10 @@ class ChatLoop:
             if not self.typed:
                 raise
             self.notes.print(visible(" ".join(str(error).split())), style=NOTE, soft_wrap=True)
+        except KeyboardInterrupt:
+            if not self.typed:
+                raise
+            self.say("interrupted")
 
     def _answer(self, message: str) -> None:
         """Have the model answer, and show it as it comes."""
@@ -98,6 +102,8 @@ class ChatLoop:
                 generation, events = self._begin(message, stopped)
             except KeyboardInterrupt:
                 self._forget_unanswered()
+                if not self.typed:
+                    raise
                 self.say("interrupted before there was an answer")
                 return
             gone = self.talk.conversation.dropped - dropped
@@ -107,6 +113,8 @@ class ChatLoop:
                 cut_short = show(generation, events, self._renderer(), stopped)
             finally:
                 self.talk.keep()
+        if cut_short and not self.typed:
+            raise KeyboardInterrupt  # nobody is there who could say how it is to go on
         self._conclude(generation, cut_short)
 
     def _begin(self, message: str, stopped: Callable[[], bool]) -> tuple[Generation, Iterator[Event]]:
@@ -206,7 +214,7 @@ class ChatLoop:
         if (settings.model, settings.draft) == (self.settings.model, self.settings.draft):
             self.talk.decode_with(settings.decoding, settings.display)
         else:
-            with ProgressStatus(self.notes) as progress:
+            with ProgressStatus(self.notes) as progress, interrupts_kept():
                 session = open_session(settings, progress)
             require_chat_template(session)
             self.talk.session.keep_hit_rates()

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from lookahead_cli.chat.conversation import Conversation
+from lookahead_cli.chat.talk import Talk
+from lookahead_cli.commands import chat_loop
 from lookahead_cli.commands.chat_input import is_unfinished, piped_messages, unquoted
+from lookahead_cli.commands.chat_loop import ChatLoop
 from lookahead_cli.errors import PromptError
+from lookahead_cli.layers import load_settings
+from lookahead_cli.render.terminal import console
+from lookahead_cli.session import open_session
 from tests.commands.conftest import Lookahead
 from tests.letters import save_letters
 
@@ -113,6 +123,41 @@ def test_what_is_wrong_in_a_pipe_ends_it(lookahead: Lookahead, letters_folder: s
     assert message in outcome.stderr
     assert outcome.stderr.count("\n") <= 2
     assert len(outcome.text.splitlines()) == (b"retry" not in stdin), "what had been answered stays"
+
+
+@pytest.mark.parametrize("looks", [0, 3])
+def test_ctrl_c_ends_a_chat_that_nobody_types_in(
+    lookahead: Lookahead, letters_folder: str, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    looked = iter(range(100))
+
+    @contextmanager
+    def pressed() -> Iterator[Callable[[], bool]]:
+        yield lambda: next(looked) >= looks
+
+    monkeypatch.setattr(chat_loop, "stops_noted", pressed)
+    outcome = lookahead("chat", "-m", letters_folder, *SHORT, stdin=b"hello\nnever heard\n")
+    assert outcome.code == 130
+    assert len(outcome.text.splitlines()) == (looks > 0), "what had been said is shown"
+
+
+def test_ctrl_c_while_another_model_is_loaded_ends_neither_chat_nor_conversation(
+    letters_folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = load_settings(source=letters_folder, dtype="float32", max_new_tokens=4)
+    talk = Talk(open_session(settings), Conversation())
+    loop = ChatLoop(talk, console("stderr", settings.display), settings, {"model": "another"}, typed=True)
+    loop._heed("hello")
+
+    def pressed(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("lookahead_cli.session.open_session", pressed)
+    loop._heed("/profile default")
+    assert "interrupted" in capsys.readouterr().err
+    assert [turn.said for turn in talk.conversation.turns] == ["hello"]
+    loop._heed("still there?")
+    assert len(talk.conversation.turns) == 2
 
 
 def test_a_conversation_needs_a_template(
