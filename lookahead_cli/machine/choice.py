@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from lookahead_cli.models.devices import choose_device, half_precision, name_of, present_devices, transformers_dtype
+from lookahead_cli.models.facts import config_facts, stored_weights
 from lookahead_cli.models.folder import check_folder, read_json
 from lookahead_cli.models.lean import fourbit
 from lookahead_cli.models.lean.architecture import NotLean
 from lookahead_cli.models.loading import SPREAD, lean_architecture, lean_dtype, read_lean
+from lookahead_cli.models.needs import lean_needs, transformers_needs
 from lookahead_cli.models.presence import Absent, find_present
 from lookahead_cli.session import wish_for
 
@@ -56,7 +58,7 @@ class ModelChoice:
     dtype: Chosen | None
     weights: Chosen | None
     memory: int | None
-    """Bytes of the weights in that dtype."""
+    """Bytes of the weights as they will be computed with."""
 
 
 def choose(model: ModelSettings) -> ModelChoice:
@@ -80,13 +82,13 @@ def choose(model: ModelSettings) -> ModelChoice:
         dtype = transformers_dtype(wish.dtype, device)
         dtype_chosen = Chosen(name_of(dtype), why_transformers_dtype(wish.dtype, device))
         weights = Chosen("full", "transformers computes with all weights in one dtype")
-        size = stored_bytes(files)
+        size = transformers_bytes(found, wish, files)
     else:
         runner = Chosen("lean", why_lean(found, wish))
         dtype, dependent = lean_dtype(architecture, wish.dtype, device)
         dtype_chosen = Chosen(name_of(dtype), why_lean_dtype(architecture, wish.dtype, dtype, device, dependent))
         weights = chosen_weights(wish, dtype, device)
-        size = architecture.parameters * dtype.itemsize
+        size = lean_needs(architecture, wish, wish.keep_in).weight_bytes
     return ModelChoice(model.source, found, None, place, threads, runner, dtype_chosen, weights, size)
 
 
@@ -165,5 +167,8 @@ def chosen_weights(wish: Wish, dtype: torch.dtype, device: torch.device) -> Chos
     return Chosen("full", "the kernel for 4 bits is fast with AVX512 only")
 
 
-def stored_bytes(files: list[Path]) -> int:
-    return sum(file.stat().st_size for file in files)
+def transformers_bytes(folder: Path, wish: Wish, files: list[Path]) -> int:
+    """Memory for the weights; what their files take, where those cannot be looked into or hold packed weights."""
+    config = read_json(folder / "config.json")
+    needs = transformers_needs(config_facts(config, stored_weights(files)), config, wish)
+    return needs.weight_bytes or sum(file.stat().st_size for file in files)

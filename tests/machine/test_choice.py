@@ -122,6 +122,14 @@ def test_threads_are_those_that_are_asked_for(llama: str, monkeypatch: pytest.Mo
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("runner", ["lean", "transformers"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_memory_is_that_of_the_weights_in_the_dtype_they_are_computed_in(llama: str, runner: str, dtype: str) -> None:
+    chosen = choose(ModelSettings.model_validate({"source": llama, "runner": runner, "dtype": dtype}))
+    loaded = load(Path(llama), wish_for(ModelSettings(runner=runner), Path(llama), None, frozenset()))
+    assert chosen.memory == loaded.parameters * getattr(torch, dtype).itemsize
+
+
 def test_spreading_names_all_devices(llama: str) -> None:
     chosen = choose(ModelSettings(source=llama, device="spread"))
     assert chosen.device.name == loading.SPREAD
