@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from lookahead_cli.models.cache import cache_folder
+from lookahead_cli.models.entry import folder_bytes
 
 
 @dataclass(frozen=True)
@@ -45,17 +44,7 @@ def hub_is_offline() -> bool:
 def read_storage(folder: Path) -> Storage:
     """Look at a folder that need not be there yet; nothing is left in it."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
-    return Storage(folder, folder_size(folder), shutil.disk_usage(there).free, write_obstacle(there))
-
-
-def folder_size(folder: Path) -> int:
-    """Bytes of all files below it; one that is linked counts where it lies."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):  # deleted while we look
-                total += os.lstat(Path(parent) / name).st_size
-    return total
+    return Storage(folder, folder_bytes(folder), shutil.disk_usage(there).free, write_obstacle(there))
 
 
 def write_obstacle(folder: Path) -> str | None:
