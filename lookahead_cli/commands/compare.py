@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -15,7 +13,7 @@ from lookahead_cli.commands import options
 from lookahead_cli.commands.generate import one_prompt, read_prompt
 from lookahead_cli.commands.interrupts import interrupts_kept
 from lookahead_cli.commands.notes import about_model, tell
-from lookahead_cli.commands.output import Writing, opened_result
+from lookahead_cli.commands.output import Writing, opened_result, print_object
 from lookahead_cli.errors import ENDINGS, FAILURES, Interrupted, PromptError
 
 if TYPE_CHECKING:
@@ -207,7 +205,7 @@ def show_one(
     from lookahead_cli.render.verdict import fastest, gains, outcome_table, provenance_bars, verdicts
 
     if as_json:
-        print(json.dumps(compare_object(found, cut_short), ensure_ascii=sys.stdout.isatty()), flush=True)
+        print_object(compare_object(found, cut_short))
         return
     if not output.is_terminal:
         output.width = WIDTH_IN_PIPE
@@ -278,7 +276,7 @@ def show_many(
 
     standing = standings(runs)
     if as_json:
-        print(json.dumps(contest_object(entered, standing, deviations), ensure_ascii=sys.stdout.isatty()), flush=True)
+        print_object(contest_object(entered, standing, deviations))
         return
     differing = [deviation.contestant for deviation in deviations]
     same = [each for each in entered if each.reference is not None and each not in differing]

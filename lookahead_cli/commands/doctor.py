@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated
 
 import typer
 
 from lookahead_cli.commands import options
 from lookahead_cli.commands.interrupts import interrupts_kept
-from lookahead_cli.commands.output import writing_output
+from lookahead_cli.commands.output import print_object, writing_output
 from lookahead_cli.errors import ResourceError
 
 
@@ -51,7 +49,7 @@ def doctor(
         from lookahead_cli.render.report_lines import print_report, report_object
 
         if as_json:
-            print(json.dumps(report_object(report, advice(report)), ensure_ascii=sys.stdout.isatty()))
+            print_object(report_object(report, advice(report)))
         else:
             print_report(console("stdout", display), report, advice(report))
     return ResourceError.exit_code if report.problems else 0

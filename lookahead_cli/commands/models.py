@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ from lookahead_cli.commands import options
 from lookahead_cli.commands.help_text import documented
 from lookahead_cli.commands.interrupts import interrupts_kept
 from lookahead_cli.commands.misuse import Commands
-from lookahead_cli.commands.output import writing_output
+from lookahead_cli.commands.output import print_object, writing_output
 from lookahead_cli.errors import Interrupted, LookaheadError, ModelError
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def list_models(
     with writing_output():
         output = console("stdout", settings.display)
         if as_json:
-            _print_json(models_object(shown))
+            print_object(models_object(shown))
         elif output.is_terminal:
             output.print(models_table(shown, output.width))
             for remark in model_remarks(shown):
@@ -144,7 +143,7 @@ def info(
     with writing_output():
         output = console("stdout", settings.display)
         if as_json:
-            _print_json(report_object(told))
+            print_object(report_object(told))
         elif output.is_terminal:
             output.print(report_table(told))
         else:
@@ -269,8 +268,3 @@ def _notes(settings: Settings) -> Console:
     from lookahead_cli.render.terminal import console
 
     return console("stderr", settings.display)
-
-
-def _print_json(document: object) -> None:
-    # On a terminal nothing but ASCII is sent: no control character gets through.
-    print(json.dumps(document, ensure_ascii=sys.stdout.isatty()))

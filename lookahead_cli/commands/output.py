@@ -4,12 +4,14 @@ no more."""
 from __future__ import annotations
 
 import io
+import json
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
 from pathlib import Path
+from typing import Any
 
 from lookahead_cli.errors import ProfileError, ReaderGone, ResourceError
 
@@ -44,6 +46,11 @@ def writing_output(what: str = "the output") -> Iterator[None]:
     except OSError as error:
         discard_output()
         raise ResourceError(f"{what} could not be written: {error.strerror or error}") from None
+
+
+def print_object(content: dict[str, Any] | list[Any]) -> None:
+    """As JSON. On a terminal nothing but ASCII is sent: no control character gets through."""
+    print(json.dumps(content, ensure_ascii=sys.stdout.isatty()), flush=True)
 
 
 def discard_output() -> None:

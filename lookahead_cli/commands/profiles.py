@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from lookahead_cli.commands import options
 from lookahead_cli.commands.help_text import documented
 from lookahead_cli.commands.misuse import Commands
-from lookahead_cli.commands.output import writing_output
+from lookahead_cli.commands.output import print_object, writing_output
 from lookahead_cli.errors import ProfileError
 
 if TYPE_CHECKING:
@@ -245,11 +244,6 @@ def notes() -> Console:
     from lookahead_cli.render.terminal import console
 
     return console("stderr", DisplaySettings())
-
-
-def print_object(content: dict[str, Any]) -> None:
-    """On a terminal nothing but ASCII is sent: no control character gets through."""
-    print(json.dumps(content, ensure_ascii=sys.stdout.isatty()))
 
 
 def print_lines(lines: Iterable[str]) -> None:
