@@ -98,8 +98,9 @@ def chat(
         session = open_session(settings, progress)
         require_chat_template(session)
     tell(notes, *session.notices)
-    code = ChatLoop(Talk(session, conversation), notes, settings, context.params).run()
-    if session.rehearse():
+    talk = Talk(session, conversation)
+    code = ChatLoop(talk, notes, settings, context.params).run()
+    if talk.session.rehearse():  # another one by now, if a setting or the model was changed
         tell(notes, REHEARSAL_NOTE)
     return code
 

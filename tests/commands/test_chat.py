@@ -18,7 +18,7 @@ from lookahead_cli.commands.chat_loop import ChatLoop
 from lookahead_cli.errors import PromptError
 from lookahead_cli.layers import load_settings
 from lookahead_cli.render.terminal import console
-from lookahead_cli.session import open_session
+from lookahead_cli.session import Session, open_session
 from tests.commands.conftest import Lookahead
 from tests.letters import save_letters
 
@@ -123,6 +123,17 @@ def test_what_is_wrong_in_a_pipe_ends_it(lookahead: Lookahead, letters_folder: s
     assert message in outcome.stderr
     assert outcome.stderr.count("\n") <= 2
     assert len(outcome.text.splitlines()) == (b"retry" not in stdin), "what had been answered stays"
+
+
+def test_the_model_that_was_talked_with_rehearses_whatever_was_set(
+    lookahead: Lookahead, letters_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsing: list[Session] = []
+    monkeypatch.setattr(Session, "rehearse", rehearsing.append)
+    lookahead("chat", "-m", letters_folder, *SHORT, stdin=b"/set temperature 1\nhello\n")
+    [session] = rehearsing
+    assert session.settings.decoding.temperature == 1
+    assert session.strategy is not None, "without one it never does"
 
 
 @pytest.mark.parametrize("looks", [0, 3])
