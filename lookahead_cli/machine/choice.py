@@ -82,7 +82,7 @@ def choose(model: ModelSettings) -> ModelChoice:
         dtype = transformers_dtype(wish.dtype, device)
         dtype_chosen = Chosen(name_of(dtype), why_transformers_dtype(wish.dtype, device))
         weights = Chosen("full", "transformers computes with all weights in one dtype")
-        size = transformers_bytes(found, wish, files)
+        size: int | None = transformers_bytes(found, wish, files)
     else:
         runner = Chosen("lean", why_lean(found, wish))
         dtype, dependent = lean_dtype(architecture, wish.dtype, device)

@@ -129,7 +129,7 @@ def test_the_model_that_was_talked_with_rehearses_whatever_was_set(
     lookahead: Lookahead, letters_folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rehearsing: list[Session] = []
-    monkeypatch.setattr(Session, "rehearse", rehearsing.append)
+    monkeypatch.setattr(Session, "rehearse", lambda session: rehearsing.append(session))
     lookahead("chat", "-m", letters_folder, *SHORT, stdin=b"/set temperature 1\nhello\n")
     [session] = rehearsing
     assert session.settings.decoding.temperature == 1

@@ -125,8 +125,9 @@ def test_threads_are_those_that_are_asked_for(llama: str, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("runner", ["lean", "transformers"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_memory_is_that_of_the_weights_in_the_dtype_they_are_computed_in(llama: str, runner: str, dtype: str) -> None:
-    chosen = choose(ModelSettings.model_validate({"source": llama, "runner": runner, "dtype": dtype}))
-    loaded = load(Path(llama), wish_for(ModelSettings(runner=runner), Path(llama), None, frozenset()))
+    settings = ModelSettings.model_validate({"source": llama, "runner": runner, "dtype": dtype})
+    chosen = choose(settings)
+    loaded = load(Path(llama), wish_for(settings, Path(llama), None, frozenset()))
     assert chosen.memory == loaded.parameters * getattr(torch, dtype).itemsize
 
 
