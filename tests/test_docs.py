@@ -1,4 +1,5 @@
-"""The pages of the documentation: what they link to is there, and the example of a drafter works as it stands."""
+"""The pages of the documentation: what they link to is there, what they show can be typed, and the example of a drafter
+works as it stands."""
 
 from __future__ import annotations
 
@@ -14,15 +15,17 @@ from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.profile import DecodingSettings
+from tests.commands.test_help import arguments_of, understood
 from tests.decoding.decoded import made, run
 from tests.decoding.test_drafters import outcome
 from tests.oracle import greedy_tokens
 from tests.tiny_architectures import REWINDABLE, tiny_model
 
 ROOT = Path(__file__).parent.parent
+README, CHINESE = ROOT / "README.md", ROOT / "README.zh-CN.md"
 CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 ADD_A_DRAFTER = ROOT / ".docs" / "add-a-drafter.md"
-PAGES = [*sorted(ROOT.glob("README*.md")), *sorted((ROOT / ".docs").glob("*.md")), CONTRIBUTING]
+PAGES = [README, CHINESE, *sorted((ROOT / ".docs").glob("*.md")), CONTRIBUTING]
 LINES_OF_A_PAGE = 60
 
 
@@ -61,11 +64,56 @@ def test_contributing_fits_a_page() -> None:
     assert len(text_of(CONTRIBUTING).splitlines()) <= LINES_OF_A_PAGE
 
 
+def code_of(page: Path, language: str) -> list[str]:
+    """The blocks of code of a page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text_of(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def command_lines(page: Path) -> list[str]:
+    """What is to be typed, without comments."""
+    lines = "".join(code_of(page, "bash")).replace("\\\n", " ").splitlines()
+    return [re.sub(r"\s+#.*", "", line) for line in lines]
+
+
+def test_both_readmes_show_the_same_commands() -> None:
+    english, chinese = (command_lines(page) for page in (README, CHINESE))
+    assert sum("lookahead " in line for line in english) > 40
+    assert chinese == english
+    for language in ("toml", "python"):
+        assert code_of(CHINESE, language) == code_of(README, language)
+
+
+def test_both_readmes_have_the_same_sections_and_pictures() -> None:
+    def outline(page: Path) -> list[str]:
+        return re.findall(r"^#+(?= )|^\|---.*|^!\[.*\]\((.*)\)", before_the_reference(page), flags=re.MULTILINE)
+
+    def before_the_reference(page: Path) -> str:
+        return re.split(r"^## (?:Reference|参考)$", text_of(page), flags=re.MULTILINE)[0]
+
+    assert len(outline(README)) > 20
+    assert outline(CHINESE) == outline(README)
+    for page, other in ((README, CHINESE), (CHINESE, README)):
+        assert f"({other.name})" in "".join(text_of(page).splitlines()[:4]), "the other language is linked at the top"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_line_can_be_typed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for profile in code_of(README, "toml"):
+        name = profile.splitlines()[0].removeprefix("# ")
+        (tmp_path / name).write_text(profile, encoding="utf-8")
+        (tmp_path / "configs").mkdir()
+        (tmp_path / "configs" / name).write_text(profile, encoding="utf-8")  # `profiles new` makes it
+    monkeypatch.setitem(DRAFTERS, "skips", DRAFTERS["copies"])  # as a page makes it
+    for line in command_lines(page):
+        if re.search(r"\blookahead [a-z]", line):
+            understood(arguments_of(line))
+
+
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The names of the page's example, as if its file, its entry in the registry and its test were there."""
-    blocks = re.findall(r"^```python\n(.*?)^```", text_of(ADD_A_DRAFTER), flags=re.MULTILINE | re.DOTALL)
-    file, maker, entry, test = blocks
+    file, maker, entry, test = code_of(ADD_A_DRAFTER, "python")
     module = ModuleType("lookahead_cli.decoding.drafters.skips")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(file, "skips.py", "exec"), module.__dict__)
