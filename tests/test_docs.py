@@ -10,11 +10,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from rich.style import Style
 
 from lookahead_cli.decoding.draft import Draft
 from lookahead_cli.decoding.drafters.registry import DRAFTERS
 from lookahead_cli.models.transformers_runner import TransformersRunner
 from lookahead_cli.profile import DecodingSettings
+from lookahead_cli.render import palette
 from tests.commands.test_help import arguments_of, understood
 from tests.decoding.decoded import made, run
 from tests.decoding.test_drafters import outcome
@@ -138,3 +140,12 @@ def test_the_drafter_of_the_page_changes_no_token(example: dict[str, Any]) -> No
 
 def test_the_test_of_the_page_holds(example: dict[str, Any]) -> None:
     example["test_skips_are_what_stood_two_places_after_the_token"]()
+
+
+def test_the_page_has_a_new_look_for_every_list_of_the_palette() -> None:
+    looks = dict(re.findall(r'^\| `(\w+)` \| `"(.+)"` \|$', text_of(ADD_A_DRAFTER), flags=re.MULTILINE))
+    lists = [styles for pair in palette.THEMES.values() for styles in pair]
+    assert set(looks) == {name for name, value in vars(palette).items() if any(value is styles for styles in lists)}
+    for name, look in looks.items():
+        taken = [Style.parse(style) for style in vars(palette)[name].values()]
+        assert Style.parse(look) not in taken
