@@ -85,7 +85,9 @@ def plan_removal(source: str, revision: str = "", progress: Progress = silent) -
     if entries and revision:
         raise ModelError(f"--revision goes with a hub id, and {source} is none: leave it out")
     if entries:
-        return _of_entries(source, [entry.folder for entry in entries if entry.folder is not None])
+        # Nobody is to think that the GGUF file itself goes.
+        name = f"the converted copy of {source}" if entries[0].kind == "gguf" else source
+        return _of_entries(name, [entry.folder for entry in entries if entry.folder is not None])
     found = recognise(source)
     if found.kind == "hub":
         return _of_repo(source, revision)

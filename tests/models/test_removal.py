@@ -55,6 +55,7 @@ def test_a_converted_file_goes_and_the_file_itself_stays(gguf_file: Path, tmp_pa
     other = locate(str(write_tiny_gguf(tmp_path / "other.gguf", seed=1)))
     knowledge = learn(folder)
     removal = plan_removal(str(gguf_file))
+    assert removal.name == f"the converted copy of {gguf_file}"
     assert removal.run() == removal.size > 0
     assert not folder.exists()
     assert not knowledge.exists()
