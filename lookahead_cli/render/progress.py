@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from threading import Lock, Timer
 from types import TracebackType
 
@@ -60,6 +61,9 @@ class ProgressStatus:
             self.task = self.bar.tasks[0]
 
     def _draw(self) -> None:
+        if hasattr(signal, "pthread_sigmask"):
+            # In this thread, and the one it starts, Ctrl-C would be heard without waking the one that can react to it.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with self.lock:
             if not self.over:
                 self.bar.start()
