@@ -228,6 +228,7 @@ def broken_now_and_then() -> Iterator[bytes]:
         yield b'{"prompt"\n' if number % 100 == 7 else b'{"id": "%d", "prompt": "%s"}\n' % (number, b"word " * 40)
 
 
+@pytest.mark.slow
 def test_a_large_file_is_streamed_in_little_memory() -> None:
     with Path("a.jsonl").open("wb") as file:
         file.writelines(broken_now_and_then())

@@ -128,6 +128,7 @@ def test_a_closed_pipe_ends_the_run_quietly(llama_folder: str, prompts: Path, en
     assert b"Traceback" not in said
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
     llama_folder: str, prompts: Path, tmp_path: Path, env: dict[str, str]
 ) -> None:
