@@ -60,6 +60,7 @@ class BlockDecoding:
     def generate(self, prompt: str) -> Generation:
         ids, ending = self.session.prepare(prompt)
         selector = TokenSelector(sampling_settings(self.session.settings.decoding))
+        self.session.cache_use.claim()
         return Generation(ids, decode_blocks(self.session.runner, self.blocks, selector, ids, ending))
 
     def limited(self, max_new_tokens: int) -> BlockDecoding:

@@ -14,8 +14,7 @@ from lookahead_cli.errors import Interrupted
 @contextmanager
 def interrupts_kept() -> Iterator[None]:
     """Ctrl-C inside is raised as `Interrupted`, at the end at the latest if something has swallowed it."""
-    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # started in the background
-    if ignored or threading.current_thread() is not threading.main_thread():
+    if _is_ignored():
         yield
         return
     heard = False
@@ -50,8 +49,17 @@ def stops_noted() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         asked = True
 
+    if _is_ignored():
+        yield lambda: False
+        return
     before = signal.signal(signal.SIGINT, hear)
     try:
         yield lambda: asked
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _is_ignored() -> bool:
+    """Whether Ctrl-C is not for us: in the background, or where somebody else has the main thread."""
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    return ignored or threading.current_thread() is not threading.main_thread()

@@ -127,6 +127,17 @@ def test_copies_of_an_earlier_text_are_another_kind_and_no_match_crosses_the_bor
     assert {match.earlier_text for match in copies.root([5, 7, 8, 9, 7])} == {False, True}
 
 
+def test_a_conversation_that_goes_on_is_no_earlier_text_and_stands_on_the_shelf_once() -> None:
+    copies = Copies(10_000)
+    copies.begin([7, 8, 9], None)
+    copies.learn(outcome([7, 8, 9], Draft(), [], [5]))
+    copies.begin([7, 8, 9, 5, 1, 7, 8], None)
+    (match,) = copies.root([7, 8, 9, 5, 1, 7, 8])
+    assert not match.earlier_text
+    copies.begin([7, 8, 1], None)
+    assert {match.earlier_text for match in copies.root([7, 8, 1, 7, 8])} == {True, False}, "another one is a new text"
+
+
 def test_old_texts_go_when_the_shelf_is_full() -> None:
     copies = Copies(most_entries=1000)
     for start in range(40):

@@ -76,9 +76,12 @@ class Copies:
         """Tokens of the present text that have been put on it."""
 
     def begin(self, prompt: Sequence[int], likely: LikelyTokens | None) -> None:
-        self.shelf.tokens.append(BORDER)
-        self.start = len(self.shelf.tokens)
-        self.read = 0
+        present = self.shelf.tokens[self.start :]
+        if not present or len(present) != self.read or list(prompt[: self.read]) != present:
+            self.shelf.tokens.append(BORDER)
+            self.start = len(self.shelf.tokens)
+            self.read = 0
+        # Else it is the same conversation, and goes on: its turns are not put on the shelf twice.
         self._read_on(prompt)
 
     def beside(self, sampling: SamplingSettings) -> Copies:
