@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from lookahead_cli.chat.conversation import Conversation
-from lookahead_cli.chat.saved import load_conversation, save_conversation
+from lookahead_cli.chat.saved import file_named, load_conversation, save_conversation
 from lookahead_cli.chat.slash_commands import SLASH_COMMANDS, Order, completions, read_order, said
 from lookahead_cli.chat.talk import Talk, require_chat_template
 from lookahead_cli.commands.chat_input import line_editor, piped_messages, typed_messages
@@ -229,11 +229,11 @@ class ChatLoop:
         self.say(*chat_stats(self.talk))
 
     def save(self, argument: str) -> None:
-        save_conversation(self.talk.conversation, Path(argument).expanduser())
+        save_conversation(self.talk.conversation, file_named(argument))
         self.say(f"saved in {argument}")
 
     def load(self, argument: str) -> None:
-        conversation = load_conversation(Path(argument).expanduser())
+        conversation = load_conversation(file_named(argument))
         conversation.system = conversation.system or self.talk.conversation.system
         self.talk.conversation = conversation
         self.say(f"{len(conversation.turns)} turns from {argument}")
