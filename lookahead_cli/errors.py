@@ -29,6 +29,10 @@ class ResourceError(LookaheadError):
     exit_code = 1
 
 
+class OutputFailed(ResourceError):
+    """What came out could not be written."""
+
+
 class ReaderGone(LookaheadError):
     """Whoever read our output has left (`| head`). Nobody is told."""
 

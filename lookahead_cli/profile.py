@@ -297,7 +297,7 @@ def profile_names() -> list[str]:
     names = set()
     for folder in profile_folders():
         with suppress(OSError):  # a folder that may not be read holds nothing for us
-            names |= {path.stem for path in folder.glob("*.toml")}
+            names |= {path.stem for path in folder.glob("*.toml") if path.is_file()}
     return sorted(names)
 
 

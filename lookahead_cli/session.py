@@ -215,6 +215,8 @@ class Session:
         return start_rehearsal(self.loaded.folder, self.knowledge, self.runner.vocab, self.loaded.parameters)
 
     def _check_room(self, ids: list[int]) -> None:
+        if not ids:
+            raise PromptError("the model would be shown no tokens at all: its chat template leaves nothing of this")
         if max(ids) >= self.runner.vocab:
             raise ModelError(
                 f"the tokenizer in {self.loaded.folder} knows token {max(ids)}, but the model only {self.runner.vocab} "

@@ -168,6 +168,18 @@ def test_every_profile_that_ships_is_valid_and_found_by_name(path: Path) -> None
     assert path.read_text().startswith("# ")
 
 
+def test_what_is_no_file_is_no_profile_that_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "dangling.toml").symlink_to("nowhere")
+    (tmp_path / "configs" / "loop.toml").symlink_to("loop.toml")
+    (tmp_path / "configs" / "folder.toml").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert not {"dangling", "loop", "folder"} & set(profile_names())
+    with pytest.raises(ProfileError) as told:
+        resolve("loop", environ={})
+    assert 'did you mean "loop"' not in str(told.value)
+
+
 def test_the_template_shows_every_key_with_its_default() -> None:
     text = (ROOT / "configs" / "template.toml").read_text()
     assert tomli.loads(text) == Settings().model_dump(mode="json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -47,7 +48,10 @@ class Conversation:
         Then so many that it has no more than `enough`, since dropping means that the model reads all of it again. The
         latest turn stays.
         """
-        fitted, limit = self, most
-        while len(fitted.turns) - fitted.dropped > 1 and count(fitted.messages) > limit:
-            fitted, limit = replace(fitted, dropped=fitted.dropped + 1), enough
-        return fitted
+        if count(self.messages) <= most:
+            return self
+        last = len(self.turns) - 1
+        # Halving, since a conversation from a file may have thousands of turns, and counting tokens takes a while.
+        fewest = range(self.dropped + 1, last)
+        fit = bisect_left(fewest, True, key=lambda dropped: count(replace(self, dropped=dropped).messages) <= enough)
+        return replace(self, dropped=min(self.dropped + 1 + fit, last))

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lookahead_cli.chat.conversation import ASSISTANT, USER, Conversation, Turn
 from lookahead_cli.errors import PromptError, ResourceError
+from lookahead_cli.layers import shortened
 from lookahead_cli.models.whole_file import written_whole
 from lookahead_cli.text.prompt import decode_prompt, is_unicode
 
 SYSTEM = "system"
+
+
+def file_named(typed: str) -> Path:
+    """The file that was meant, where ~ may stand for a home.
+
+    Raises:
+        PromptError: nothing can have that name.
+    """
+    try:
+        path = Path(typed).expanduser()
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            path.stat()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, the home of nobody, a NUL
+        why = getattr(error, "strerror", None) or str(error)
+        raise PromptError(f"{shortened(typed)} cannot be the name of a file: {why}") from None
+    return path
 
 
 def save_conversation(conversation: Conversation, path: Path) -> None:
@@ -45,6 +63,8 @@ def load_conversation(path: Path) -> Conversation:
         PromptError: it cannot be read, or is no conversation.
     """
     try:
+        if path.is_char_device():  # /dev/zero has no end
+            raise PromptError(f"{path} is not a conversation: it is a device")
         content = json.loads(decode_prompt(path.read_bytes(), str(path)))
     except OSError as error:
         raise PromptError(f"{path}: {error.strerror or error}") from None
@@ -71,8 +91,8 @@ def _conversation(messages: list[Any], path: Path) -> Conversation:
             turns[-1].answer = content
         else:
             raise PromptError(
-                f"{path}: message {number} is by {role!r}, which cannot stand there: after a system text, if any, "
-                f'"{USER}" and "{ASSISTANT}" take turns'
+                f"{path}: message {number} is by {shortened(repr(role))}, which cannot stand there: after a system "
+                f'text, if any, "{USER}" and "{ASSISTANT}" take turns'
             )
     if conversation.turns and not conversation.turns[-1].answer:
         conversation.turns.pop()  # never answered: whoever asked can ask again

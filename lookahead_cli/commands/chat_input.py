@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +84,7 @@ def line_editor(history: Path | None, completions: Callable[[str], list[str]]) -
         history=_history(history),
         completer=_completer(completions),
         complete_while_typing=False,
+        enable_suspend=True,
         output=create_output(stdout=sys.stderr),
     )
 
@@ -112,12 +113,23 @@ def _history(file: Path | None) -> History:
     """What was typed is for its owner alone; a file that cannot be used is no reason not to talk."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
+    class Kept(FileHistory):
+        def load_history_strings(self) -> Iterable[str]:
+            with suppress(OSError):
+                return super().load_history_strings()
+            return ()
+
+        def store_string(self, string: str) -> None:
+            with suppress(OSError):  # the disk is full
+                super().store_string(string)
+
     if file is not None:
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch(mode=0o600)
-            with file.open("ab"):
-                return FileHistory(str(file))
+            if file.is_file():  # a device may have no end, a pipe nobody who reads
+                with file.open("ab"):
+                    return Kept(str(file))
     return InMemoryHistory()
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
 from lookahead_cli.chat.conversation import Conversation
-from lookahead_cli.chat.saved import load_conversation, save_conversation
+from lookahead_cli.chat.saved import file_named, load_conversation, save_conversation
 from lookahead_cli.chat.slash_commands import SLASH_COMMANDS, Order, completions, read_order, said
 from lookahead_cli.chat.talk import Talk, require_chat_template
 from lookahead_cli.commands.chat_input import line_editor, piped_messages, typed_messages
-from lookahead_cli.commands.interrupts import interrupts_kept, stops_noted
+from lookahead_cli.commands.interrupts import interrupts_end_attempts, interrupts_kept, stops_noted
 from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
-from lookahead_cli.errors import FAILURES, PromptError
+from lookahead_cli.errors import FAILURES, OutputFailed, PromptError, ReaderGone
 from lookahead_cli.layers import shown
 from lookahead_cli.render.chat_stats import brief, chat_stats
 from lookahead_cli.render.live import LiveRenderer
@@ -54,13 +55,20 @@ class ChatLoop:
 
     def run(self) -> int:
         """Until the input ends; returns the exit code."""
-        if self.typed:
-            self.say(f"{self.talk.session.settings.model.source} · /help lists what can be typed, Ctrl-D leaves")
-        for message in self._messages():
-            if message:
+        if not self.typed:
+            for message in piped_messages(lambda: b"" if sys.stdin is None else sys.stdin.buffer.readline()):
                 self._heed(message)
-            if self.left:
-                break
+                if self.left:
+                    break
+            return 0
+        self.say(f"{self.talk.session.settings.model.source} · /help lists what can be typed, Ctrl-D leaves")
+        with interrupts_end_attempts() as attempt:
+            for message in self._typed_messages():
+                if not attempt(partial(self._heed_typed, message)):
+                    self._forget_unanswered()
+                    self.say("interrupted")
+                if self.left:
+                    break
         return 0
 
     def say(self, *lines: str) -> None:
@@ -68,34 +76,31 @@ class ChatLoop:
         for line in lines:
             self.notes.print(visible(line), style="dim", soft_wrap=True)
 
-    def _messages(self) -> Iterator[str]:
-        if not self.typed:
-            return piped_messages(lambda: b"" if sys.stdin is None else sys.stdin.buffer.readline())
+    def _typed_messages(self) -> Iterator[str]:
         keeps = self.talk.session.settings.chat.history and not self.parameters.get("no_history")
         editor = line_editor(history_file() if keeps else None, completions)
         return typed_messages(editor, lambda: self.say("Ctrl-D or /exit leaves"))
 
     def _heed(self, message: str) -> None:
-        """Answer, or obey; a sentence about what was wrong, or Ctrl-C, and the chat goes on."""
+        """Answer, or obey."""
+        order = read_order(message)
+        if order is not None:
+            self._obey(order)
+        elif message:
+            self._answer(said(message))
+
+    def _heed_typed(self, message: str) -> None:
+        """The same with a sentence about what was wrong, and the chat goes on."""
         try:
-            order = read_order(message)
-            if order is not None:
-                self._obey(order)
-            else:
-                self._answer(said(message))
+            self._heed(message)
+        except (OutputFailed, ReaderGone):  # nobody would see the next answer
+            raise
         except FAILURES as error:
-            if not self.typed:
-                raise
             self.notes.print(visible(" ".join(str(error).split())), style=NOTE, soft_wrap=True)
-        except KeyboardInterrupt:
-            if not self.typed:
-                raise
-            self.say("interrupted")
 
     def _answer(self, message: str) -> None:
         """Have the model answer, and show it as it comes."""
-        if not is_unicode(message):
-            raise PromptError("this is not UTF-8 text: give it as UTF-8")
+        require_text(message)
         dropped = self.talk.conversation.dropped
         with writing_output(), stops_noted() as stopped:
             try:
@@ -183,7 +188,8 @@ class ChatLoop:
         try:
             self._answer(message)
         finally:
-            if len(self.talk.conversation.turns) < len(before.turns):  # there is no new one: the old one stays
+            turns = self.talk.conversation.turns
+            if len(turns) < len(before.turns) or not turns[-1].answer:  # there is no new one: the old one stays
                 self.talk.conversation = before
 
     def reset(self, argument: str) -> None:
@@ -192,6 +198,7 @@ class ChatLoop:
 
     def system(self, argument: str) -> None:
         if argument:
+            require_text(argument)
             self.talk.conversation.system = "" if argument == "none" else argument
         text = self.talk.conversation.system
         none = "there is no system text of yours; the model's template may add one"
@@ -229,11 +236,11 @@ class ChatLoop:
         self.say(*chat_stats(self.talk))
 
     def save(self, argument: str) -> None:
-        save_conversation(self.talk.conversation, Path(argument).expanduser())
+        save_conversation(self.talk.conversation, file_named(argument))
         self.say(f"saved in {argument}")
 
     def load(self, argument: str) -> None:
-        conversation = load_conversation(Path(argument).expanduser())
+        conversation = load_conversation(file_named(argument))
         conversation.system = conversation.system or self.talk.conversation.system
         self.talk.conversation = conversation
         self.say(f"{len(conversation.turns)} turns from {argument}")
@@ -282,6 +289,12 @@ def show(
         raise
     renderer.close(generation, cut_short)
     return cut_short
+
+
+def require_text(typed: str) -> None:
+    """Raise PromptError for what is no text: a terminal passes on whatever is pasted into it."""
+    if not is_unicode(typed):
+        raise PromptError("this is not UTF-8 text: give it as UTF-8")
 
 
 def history_file() -> Path:

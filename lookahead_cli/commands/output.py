@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, redirect_stdout, 
 from pathlib import Path
 from typing import Any
 
-from lookahead_cli.errors import ProfileError, ReaderGone, ResourceError
+from lookahead_cli.errors import OutputFailed, ProfileError, ReaderGone
 
 Writing = Callable[[], AbstractContextManager[bool]]
 """Entered to write the result, on `sys.stdout` whatever that is by then; says whether it is a file."""
@@ -45,7 +45,7 @@ def writing_output(what: str = "the output") -> Iterator[None]:
         raise ReaderGone from None
     except OSError as error:
         discard_output()
-        raise ResourceError(f"{what} could not be written: {error.strerror or error}") from None
+        raise OutputFailed(f"{what} could not be written: {error.strerror or error}") from None
 
 
 def print_object(content: dict[str, Any] | list[Any]) -> None:
@@ -67,7 +67,7 @@ def opened_result(path: Path | None, append: bool = False) -> Iterator[Writing]:
 
     Raises:
         ProfileError: the file cannot be written.
-        ResourceError: writing, it takes no more.
+        OutputFailed: writing, it takes no more.
     """
     if path is None or path == STANDARD_OUTPUT:
         if append:

@@ -13,6 +13,8 @@ _FULL_DISK_TEXTS = ("no space left on device", "disk quota exceeded", "os error 
 _TOO_LARGE_TEXTS = ("file too large", "os error 27")
 _EXCEPTION_NAME = re.compile(r"\b\w+(Error|Exception): ")
 _OUT_OF_MEMORY_TEXTS = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")
+MOST_SAID = 300
+"""Characters of what a library says that are passed on."""
 _ONEDNN_WITHOUT_MEMORY = "could not create a primitive"
 """All that oneDNN says when it finds no memory for a product. What it cannot compute it complains about at greater
 length, that of "a primitive descriptor"."""
@@ -59,7 +61,8 @@ def first_line(error: BaseException) -> str:
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     said = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
-    return _EXCEPTION_NAME.sub("", said).rstrip(".:")
+    said = _EXCEPTION_NAME.sub("", said).rstrip(".:")
+    return said if len(said) <= MOST_SAID else f"{said[:MOST_SAID]}…"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

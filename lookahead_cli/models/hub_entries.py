@@ -62,10 +62,22 @@ def hub_entries(wish: Wish) -> Iterator[Entry]:
         repo = repos.get(folder)
         if repo is None:
             said = (str(warning) for warning in found.warnings) if found else ()
-            yield _unreadable(folder, next((line for line in said if str(folder) in line), "it cannot be read"))
+            told = "it cannot be read" if found else _why_unscanned()
+            yield _unreadable(folder, next((line for line in said if str(folder) in line), told))
             continue
         for revision in sorted(repo.revisions, key=lambda revision: (MAIN not in revision.refs, sorted(revision.refs))):
             yield from _revision_entries(repo.repo_id, revision, _half_files(folder), wish)
+
+
+def _why_unscanned() -> str:
+    """Why the hub library sees no model at all: one damaged file is enough."""
+    with suppress(OSError):
+        for file in filter(Path.is_file, hub_cache().resolve().glob("*--*/refs/**/*")):
+            try:
+                file.read_text(encoding="utf-8")
+            except (OSError, ValueError):
+                return f"nothing in the hub's cache can be told while {file} is damaged; remove that file"
+    return "the hub's cache cannot be read"
 
 
 def _unreadable(folder: Path, why: str) -> Entry:

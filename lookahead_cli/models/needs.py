@@ -86,15 +86,16 @@ def _context_bytes(facts: Facts, config: Mapping[str, Any], itemsize: int) -> in
     """Keys and values of MANY tokens. Layers that keep something else, or compress them, cannot be told by numbers."""
     kinds = config.get("layer_types")
     plain = {"full_attention", "sliding_attention"}
-    if config.get("kv_lora_rank") or (isinstance(kinds, list) and not set(kinds) <= plain):
+    if config.get("kv_lora_rank") or (isinstance(kinds, list) and not set(map(str, kinds)) <= plain):
         return None
     if facts.layers is None or facts.key_value_heads is None or facts.head_width is None:
         return None
     window = config.get("sliding_window")
-    held = []
-    for kind in kinds if isinstance(kinds, list) else ["full_attention"] * facts.layers:
-        held.append(min(MANY, window) if kind == "sliding_attention" and isinstance(window, int) else MANY)
-    return 2 * facts.key_value_heads * facts.head_width * itemsize * sum(held)
+    held = MANY * facts.layers
+    if isinstance(kinds, list):
+        slides = min(MANY, window) if isinstance(window, int) else MANY
+        held = sum(slides if kind == "sliding_attention" else MANY for kind in kinds)
+    return 2 * facts.key_value_heads * facts.head_width * itemsize * held
 
 
 def _saved_by_four_bits(knowledge: Path | None, itemsize: int) -> int:

@@ -65,8 +65,6 @@ def _why_not_lean(config: Mapping[str, Any], weights: Sequence[PurePath], wish: 
         read_lean(config, wish, weights)
     except NotLean as reason:
         return str(reason)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return "its config.json holds values that are none"
     return None
 
 
@@ -79,8 +77,8 @@ def _strategies(config: Mapping[str, Any], knowledge: Path | None) -> tuple[Stra
     text = config.get("text_config")
     told = {**config, **text} if isinstance(text, Mapping) else config
     kinds = told.get("layer_types")
-    running = [kind for kind in kinds if kind in _RUNNING_STATE_LAYERS] if isinstance(kinds, list) else []
-    if running or {told.get("model_type"), config.get("model_type")} & _RUNNING_STATE_MODELS:
+    running = [kind for kind in kinds if str(kind) in _RUNNING_STATE_LAYERS] if isinstance(kinds, list) else []
+    if running or {str(told.get("model_type")), str(config.get("model_type"))} & _RUNNING_STATE_MODELS:
         which = f"layers of the kind {running[0]} keep" if running else f"{config.get('model_type')} keeps"
         return "greedy only", f"guesses cannot be taken back: {which} a running state"
     return "not tried", "the first run finds out whether guesses may branch"

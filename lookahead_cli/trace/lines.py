@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 LONGEST_SECONDS = 1e6
 """Nobody waits longer for a step, so nothing took longer."""
+LARGEST = 2**63 - 1
+"""More than anything that is counted here, and small enough to be counted with."""
 
-Token = Annotated[int, Field(ge=0)]
+Token = Annotated[int, Field(ge=0, le=LARGEST)]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]
 Ending = Literal[FinishReason, "interrupted", "failed"]
 
@@ -45,7 +47,7 @@ class Begin(Line):
 
 class Prefill(Line):
     event: Literal["prefill"] = "prefill"
-    tokens: Annotated[int, Field(ge=0)]
+    tokens: Annotated[int, Field(ge=0, le=LARGEST)]
     seconds: Seconds
 
     @property

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from lookahead_cli.decoding.events import Event, PrefillEvent, StepEvent
 from lookahead_cli.errors import TraceError
+from lookahead_cli.layers import shortened, shown
 from lookahead_cli.profile import SECTIONS, Settings
 from lookahead_cli.render import CutShort
 from lookahead_cli.trace import VERSION
@@ -112,8 +113,8 @@ def begun(first: bytes, name: str) -> Trace:
         raise TraceError(f"{name} is no trace: give a file that generate --trace has written")
     if version > VERSION:
         raise TraceError(
-            f"{name} is a trace of version {version}, written by lookahead {content.get('lookahead')}; this program "
-            f"reads version {VERSION}: update it"
+            f"{name} is a trace of version {shown(version)}, written by lookahead "
+            f"{shortened(str(content.get('lookahead')))}; this program reads version {VERSION}: update it"
         )
     try:
         begin = Begin.model_validate_json(first)

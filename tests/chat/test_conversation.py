@@ -50,6 +50,18 @@ def test_the_oldest_turns_are_dropped_and_no_more_than_needed(
         assert letters(one_more.messages) > enough
 
 
+def test_tokens_are_counted_a_few_times_however_long_the_conversation_is() -> None:
+    counted = []
+
+    def count(messages: Sequence[Message]) -> int:
+        counted.append(letters(messages))
+        return counted[-1]
+
+    long = Conversation(turns=[Turn("a", "b") for _ in range(5000)])
+    assert long.fitting(count, 100, 80).dropped == 4960
+    assert len(counted) < 20
+
+
 def test_what_was_dropped_stays_dropped() -> None:
     conversation = Conversation(turns=[Turn("a" * 9, "b"), Turn("c", "d")], dropped=1)
     assert conversation.fitting(letters, 100, 90).dropped == 1

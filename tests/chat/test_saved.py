@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookahead_cli.chat.conversation import Conversation, Turn
-from lookahead_cli.chat.saved import load_conversation, save_conversation
+from lookahead_cli.chat.saved import file_named, load_conversation, save_conversation
 from lookahead_cli.errors import PromptError, ResourceError
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
@@ -40,6 +40,33 @@ def test_a_question_without_an_answer_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_text('{"messages": [{"role": "user", "content": "hi"}]}')
     assert load_conversation(path).turns == []
+
+
+@pytest.mark.parametrize("name", ["a\0b", "~nobody-has-this-name/x", "x" * 300])
+def test_what_cannot_be_the_name_of_a_file_is_told_shortly(name: str) -> None:
+    with pytest.raises(PromptError, match="cannot be the name of a file") as told:
+        file_named(name)
+    assert len(str(told.value)) < 200
+
+
+def test_a_file_that_is_not_there_yet_can_be_named(tmp_path: Path) -> None:
+    assert file_named(f"{tmp_path}/new/talk.json") == tmp_path / "new" / "talk.json"
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/zero"])
+def test_devices_without_an_end_are_not_read(device: str) -> None:
+    with pytest.raises(PromptError, match="it is a device"):
+        load_conversation(Path(device))
+    with pytest.raises(PromptError, match="exists and is no conversation"):
+        save_conversation(Conversation(turns=[Turn("a", "b")]), Path(device))
+
+
+def test_what_is_wrong_is_told_shortly(tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps([{"role": ["user"] * 100_000, "content": "hi"}]))
+    with pytest.raises(PromptError, match="message 1 is by") as told:
+        load_conversation(path)
+    assert len(str(told.value)) < 400 + len(str(path))
 
 
 @pytest.mark.parametrize(

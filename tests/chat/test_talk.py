@@ -15,7 +15,7 @@ from lookahead_cli.decoding.drafters.copies import Copies
 from lookahead_cli.decoding.generation import Generation
 from lookahead_cli.decoding.lookahead import Lookahead
 from lookahead_cli.decoding.speculative import Speculative
-from lookahead_cli.errors import ProfileError, PromptError
+from lookahead_cli.errors import ModelError, ProfileError, PromptError
 from lookahead_cli.knowledge.store import rates_file, read_rates
 from lookahead_cli.layers import load_settings
 from lookahead_cli.session import Session, open_session
@@ -347,6 +347,25 @@ def test_the_reading_of_a_long_message_is_told_and_can_be_stopped(tmp_path: Path
     talk.take_back()
     answered(talk, "more")
     assert len(talk.conversation.turns) == 2
+
+
+@pytest.mark.parametrize(
+    ("template", "error", "message"),
+    [
+        ("{% if false %}x{% endif %}", PromptError, "no tokens at all"),
+        ("{{ raise_exception('no' * 10000) }}", ModelError, "the model's chat template fails"),
+    ],
+)
+def test_a_template_that_shows_nothing_or_refuses_is_told_shortly(
+    tmp_path: Path, template: str, error: type[Exception], message: str
+) -> None:
+    folder = save_letters(tmp_path / "letters")
+    (folder / "chat_template.jinja").write_text(template)
+    talk = talk_with(folder)
+    with pytest.raises(error, match=message) as told:
+        talk.ask("hello")
+    assert len(str(told.value)) < 500
+    assert not talk.conversation.turns
 
 
 def test_models_without_a_chat_template_do_not_talk(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from lookahead_cli.program import run
 from tests.commands.screens import terminal_environment
+from tests.letters import save_letters
 from tests.parrot import PROMPT, save_parrot
 from tests.tiny_models import save_tiny_llama
 
@@ -85,6 +86,12 @@ def env(tmp_path: Path) -> dict[str, str]:
 def llama_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny random Llama with tokenizer and chat template."""
     return str(save_tiny_llama(tmp_path_factory.mktemp("models") / "llama"))
+
+
+@pytest.fixture(scope="session")
+def letters_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny random model that says letters."""
+    return str(save_letters(tmp_path_factory.mktemp("models") / "letters"))
 
 
 @pytest.fixture(scope="session")

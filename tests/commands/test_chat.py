@@ -20,15 +20,8 @@ from lookahead_cli.layers import load_settings
 from lookahead_cli.render.terminal import console
 from lookahead_cli.session import Session, open_session
 from tests.commands.conftest import Lookahead
-from tests.letters import save_letters
 
 SHORT = ("-n", "8", "--dtype", "float32")
-
-
-@pytest.fixture(scope="session")
-def letters_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny random model that says letters."""
-    return str(save_letters(tmp_path_factory.mktemp("models") / "letters"))
 
 
 def test_every_line_gets_an_answer_of_one_line(lookahead: Lookahead, letters_folder: str) -> None:
@@ -158,16 +151,16 @@ def test_ctrl_c_while_another_model_is_loaded_ends_neither_chat_nor_conversation
     settings = load_settings(source=letters_folder, dtype="float32", max_new_tokens=4)
     talk = Talk(open_session(settings), Conversation())
     loop = ChatLoop(talk, console("stderr", settings.display), settings, {"model": "another"}, typed=True)
-    loop._heed("hello")
+    loop._heed_typed("hello")
 
     def pressed(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("lookahead_cli.session.open_session", pressed)
-    loop._heed("/profile default")
+    loop._heed_typed("/profile default")
     assert "interrupted" in capsys.readouterr().err
     assert [turn.said for turn in talk.conversation.turns] == ["hello"]
-    loop._heed("still there?")
+    loop._heed_typed("still there?")
     assert len(talk.conversation.turns) == 2
 
 

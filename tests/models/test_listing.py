@@ -217,6 +217,16 @@ def test_a_damaged_cache_entry_is_shown_and_the_others_too(hub_cache: Path) -> N
     assert found["owner/nonsense"].folder == damaged
 
 
+def test_a_file_that_keeps_the_hub_library_from_seeing_any_model_is_named(hub_cache: Path) -> None:
+    put(hub_cache, "owner/llama", whole_model(LLAMA))
+    put(hub_cache, "owner/other", whole_model(LLAMA))
+    reference = hub_cache / "models--owner--other" / "refs" / "main"
+    reference.write_bytes(b"\xff\xfe")
+    why = listed()["owner/llama"].why
+    assert str(reference) in why
+    assert "remove that file" in why
+
+
 def test_what_is_no_language_model_is_marked(hub_cache: Path) -> None:
     put(hub_cache, "owner/bert", whole_model(BERT))
     put(hub_cache, "owner/pictures", {"model_index.json": b"{}"})

@@ -42,6 +42,10 @@ def test_a_config_full_of_nonsense_is_no_crash() -> None:
     assert plan(nonsense, [], Wish(), None).why_not_lean == "its config.json holds values that are none"
 
 
+def test_layer_types_that_are_no_words_are_no_crash() -> None:
+    assert plan({"model_type": ["x"], "layer_types": [[1], {}]}, [], Wish(), None).strategies == "not tried"
+
+
 def test_what_was_found_out_with_another_transformers_counts_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

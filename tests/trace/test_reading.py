@@ -103,6 +103,7 @@ def test_what_is_damaged_is_told_with_its_line(
         {"seconds": -1},
         {"seconds": 1e300},
         {"seconds": "1"},
+        {"token_ids": [10**400]},
         {"finish_reason": "tired"},
         {"draft": {"tokens": [1], "parents": [0], "provenance": ["x"], "labels": ["y"]}},
         {"draft": {"tokens": [1], "parents": [], "provenance": ["x"], "labels": ["y"]}},
@@ -114,6 +115,20 @@ def test_a_step_whose_parts_do_not_belong_together_is_refused(whole: bytes, chan
     lines[2] = json.dumps({**json.loads(lines[2]), **changes}).encode()
     with pytest.raises(TraceError, match="line 3 is damaged"):
         read(b"\n".join(lines))
+
+
+def test_numbers_that_nothing_can_be_worked_out_with_are_refused(whole: bytes) -> None:
+    lines = whole.split(b"\n")
+    lines[1] = json.dumps({**json.loads(lines[1]), "tokens": 10**400}).encode()
+    with pytest.raises(TraceError, match="line 2 is damaged"):
+        read(b"\n".join(lines))
+
+
+def test_a_version_nobody_will_write_is_told_shortly(whole: bytes) -> None:
+    first = {**json.loads(whole.split(b"\n")[0]), "trace": 10**4000, "lookahead": ["x"] * 10_000}
+    with pytest.raises(TraceError, match="written by lookahead") as told:
+        read(json.dumps(first).encode())
+    assert len(str(told.value)) < 400
 
 
 def test_keys_of_other_versions_are_passed_over(whole: bytes) -> None:

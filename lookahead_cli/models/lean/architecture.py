@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from lookahead_cli.errors import ModelError
 from lookahead_cli.models.lean.rotary_scaling import RotaryScaling, read_rotary
+
+MOST_LAYERS = 10_000
+"""Whoever tries to make more is busy until the memory is full."""
 
 
 class NotLean(Exception):
@@ -82,8 +86,16 @@ def read_architecture(config: Mapping[str, Any]) -> Architecture:
     """The architecture that a config.json describes.
 
     Raises:
+        ModelError: it is of no model at all.
         NotLean: it is none of the family, or has a switch set that is not known here.
     """
+    try:
+        return _read(config)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise NotLean("its config.json holds values that are none") from None
+
+
+def _read(config: Mapping[str, Any]) -> Architecture:
     kind = config.get("model_type")
     traits = FAMILY.get(str(kind))
     if traits is None:
@@ -96,6 +108,8 @@ def read_architecture(config: Mapping[str, Any]) -> Architecture:
         raise NotLean("the weights are quantised in a way it does not read")
     heads, layers = _integer(config, "num_attention_heads"), _integer(config, "num_hidden_layers")
     hidden = _integer(config, "hidden_size")
+    if layers > MOST_LAYERS:
+        raise ModelError(f"config.json says more than {MOST_LAYERS:,} layers, and no model has so many: fetch it again")
     key_value_heads = config.get("num_key_value_heads") or heads
     head_width = config.get("head_dim") or traits.head_width or hidden // heads
     if heads % key_value_heads or head_width % 2:
@@ -111,7 +125,7 @@ def read_architecture(config: Mapping[str, Any]) -> Architecture:
         head_width=head_width,
         norm_epsilon=float(config.get("rms_norm_eps", 1e-6)),
         rotary=read_rotary(config),
-        context_length=config.get("max_position_embeddings"),
+        context_length=_optional(config, "max_position_embeddings"),
         tied=bool(config.get("tie_word_embeddings", False)),
         query_key_value_bias=_first(traits.query_key_value_bias, attention_bias),
         output_bias=_first(traits.output_bias, attention_bias),
@@ -128,15 +142,21 @@ def _integer(config: Mapping[str, Any], key: str) -> int:
     return value
 
 
+def _optional(config: Mapping[str, Any], key: str) -> int | None:
+    return None if config.get(key) is None else _integer(config, key)
+
+
 def _first(fixed: bool | None, otherwise: bool) -> bool:
     return otherwise if fixed is None else fixed
 
 
 def _windows(config: Mapping[str, Any], traits: Traits, layers: int) -> tuple[int | None, ...]:
-    window = config.get("sliding_window")
+    if traits.sliding == "never":
+        return (None,) * layers
+    window = _optional(config, "sliding_window")
     if traits.sliding == "always":
         return (window,) * layers
-    if traits.sliding == "never" or not window or not config.get("use_sliding_window", False):
+    if not window or not config.get("use_sliding_window", False):
         return (None,) * layers
     kinds = config.get("layer_types")
     if kinds is None:  # the layers from this one on slide

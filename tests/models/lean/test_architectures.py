@@ -209,6 +209,11 @@ def test_the_family_is_not(name: str, tmp_path: Path) -> None:
         ({"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4}}, "by llama3 without saying how far"),
         ({"rope_parameters": {"rope_type": "linear", "factor": None}}, "by linear without saying how far"),
         ({"partial_rotary_factor": 0.5}, "stretch positions"),
+        ({"num_key_value_heads": "x"}, "holds values that are none"),
+        ({"head_dim": "x"}, "holds values that are none"),
+        ({"rms_norm_eps": [1]}, "holds values that are none"),
+        ({"max_position_embeddings": -1}, "says no max_position_embeddings"),
+        ({"model_type": "mistral", "sliding_window": "x"}, "says no sliding_window"),
     ],
     ids=str,
 )
@@ -216,6 +221,11 @@ def test_a_config_it_cannot_follow_is_not_taken(changes: dict[str, Any], said: s
     config = {**FAMILY["llama"]().to_dict(), **changes}
     with pytest.raises(NotLean, match=said):
         read_architecture(config)
+
+
+def test_more_layers_than_any_model_has_are_refused_before_they_are_made() -> None:
+    with pytest.raises(ModelError, match="more than 10,000 layers"):
+        read_architecture({**FAMILY["llama"]().to_dict(), "num_hidden_layers": 10**30})
 
 
 def test_layer_types_it_does_not_know_are_not_taken() -> None:
