@@ -14,7 +14,7 @@ from lookahead_cli.chat.conversation import Conversation
 from lookahead_cli.chat.saved import load_conversation, save_conversation
 from lookahead_cli.chat.slash_commands import SLASH_COMMANDS, Order, completions, read_order, said
 from lookahead_cli.chat.talk import Talk, require_chat_template
-from lookahead_cli.commands.chat_input import line_editor, piped_messages, typed_messages
+from lookahead_cli.commands.chat_input import keys_unseen, line_editor, piped_messages, typed_messages
 from lookahead_cli.commands.interrupts import interrupts_kept, stops_noted
 from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
@@ -58,7 +58,8 @@ class ChatLoop:
             self.say(f"{self.talk.session.settings.model.source} · /help lists what can be typed, Ctrl-D leaves")
         for message in self._messages():
             if message:
-                self._heed(message)
+                with keys_unseen():
+                    self._heed(message)
             if self.left:
                 break
         return 0
