@@ -124,7 +124,7 @@ def test_a_full_context_is_told(tmp_path: Path, env: dict[str, str]) -> None:
 
 def test_mistakes_are_told_and_the_chat_goes_on(letters: str, env: dict[str, str]) -> None:
     screen = chat(letters, env)
-    screen.say("/stast", 'did you mean "stats"')
+    screen.say("/stast", 'did you mean "/stats"')
     screen.say("/set temperature hot", 'temperature: "hot" is not allowed')
     screen.say("/load nothing.json", "No such file")
     assert len(screen.answer("hello")) == 8
