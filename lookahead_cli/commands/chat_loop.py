@@ -25,6 +25,7 @@ from lookahead_cli.render.live import LiveRenderer
 from lookahead_cli.render.palette import NOTE
 from lookahead_cli.render.plain import PlainRenderer
 from lookahead_cli.render.progress import ProgressStatus
+from lookahead_cli.render.summary import counted
 from lookahead_cli.render.terminal import console
 from lookahead_cli.text.prompt import is_unicode
 from lookahead_cli.text.visible import visible
@@ -56,6 +57,8 @@ class ChatLoop:
         """Until the input ends; returns the exit code."""
         if self.typed:
             self.say(f"{self.talk.session.settings.model.source} · /help lists what can be typed, Ctrl-D leaves")
+            if (loaded := self.parameters.get("load")) is not None:
+                self.tell_turns(loaded)
         for message in self._messages():
             if message:
                 with keys_unseen():
@@ -237,7 +240,11 @@ class ChatLoop:
         conversation = load_conversation(Path(argument).expanduser())
         conversation.system = conversation.system or self.talk.conversation.system
         self.talk.conversation = conversation
-        self.say(f"{len(conversation.turns)} turns from {argument}")
+        self.tell_turns(argument)
+
+    def tell_turns(self, file: str | Path) -> None:
+        """What has been loaded."""
+        self.say(f"{counted(len(self.talk.conversation.turns), 'turn')} from {file}")
 
 
 ORDERS: dict[str, Callable[[ChatLoop, str], None]] = {

@@ -122,6 +122,19 @@ def test_a_full_context_is_told(tmp_path: Path, env: dict[str, str]) -> None:
     assert screen.wait_for_end() == 0
 
 
+def test_a_conversation_that_goes_on_says_how_much_there_was(letters: str, env: dict[str, str], tmp_path: Path) -> None:
+    file = str(tmp_path / "talk.json")
+    screen = chat(letters, env)
+    screen.answer("hello")
+    screen.say(f"/save {file}", "saved in")
+    screen.process.send(CTRL_D)
+    assert screen.wait_for_end() == 0
+    later = chat(letters, env, "--load", file)
+    assert any(row.startswith("1 turn from ") for row in later.rows)
+    later.process.send(CTRL_D)
+    assert later.wait_for_end() == 0
+
+
 def test_mistakes_are_told_and_the_chat_goes_on(letters: str, env: dict[str, str]) -> None:
     screen = chat(letters, env)
     screen.say("/stast", 'did you mean "/stats"')
