@@ -13,6 +13,9 @@ from lookahead_cli.layers import chosen_profile, resolve
 from lookahead_cli.profile import profile_folders
 from lookahead_cli.profile_file import ENCODING, FaultyProfile
 
+NOT_SAID = '(What it is for: this line is what "lookahead profiles list" says about it.)'
+"""What a new profile says about itself until its owner does."""
+
 
 @dataclass(frozen=True)
 class ListedProfile:
@@ -76,10 +79,11 @@ def _listed(file: Path, default: Path | None, shadowed_by: Path | None) -> Liste
 
 
 def first_comment(file: Path) -> str:
-    """What a profile says about itself: the comment in its first line."""
+    """What a profile says about itself: the comment in its first line, if its owner has written one."""
     try:
         with file.open(encoding=ENCODING) as opened:
             line = opened.readline().strip()
     except (OSError, ValueError):
         return ""
-    return line.removeprefix("#").strip() if line.startswith("#") else ""
+    comment = line.removeprefix("#").strip() if line.startswith("#") else ""
+    return "" if comment == NOT_SAID else comment

@@ -14,13 +14,14 @@ from lookahead_cli.models.sources import spelled_out
 from lookahead_cli.models.whole_file import written_whole
 from lookahead_cli.profile import shipped_profiles, user_profiles
 from lookahead_cli.profile_check import clash
+from lookahead_cli.profile_listing import NOT_SAID
 from lookahead_cli.text.prompt import is_unicode
 from lookahead_cli.toml_text import toml_value
 
 TEMPLATE = "template"
 """The profile that shows every key with its default."""
-HEADER = """\
-# (What it is for: this line is what "lookahead profiles list" says about it.)
+HEADER = f"""\
+# {NOT_SAID}
 # Keys behind a # have their defaults: take the # away and change them. Flags beat environment variables beat this file.
 """
 HEADING = re.compile(r"\[(\w+)\]")

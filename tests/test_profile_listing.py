@@ -8,6 +8,7 @@ import pytest
 
 from lookahead_cli.profile import find_profile, shipped_profiles, user_profiles
 from lookahead_cli.profile_listing import ListedProfile, listed_profiles
+from lookahead_cli.profile_writing import new_profile, place_for, write_profile
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +76,11 @@ def test_a_folder_that_is_both_the_working_and_the_shipped_one_is_listed_once(mo
     monkeypatch.chdir(shipped_profiles().parent)
     names = [profile.name for profile in listed_profiles({})]
     assert len(set(names)) == len(names)
+
+
+def test_a_new_profile_says_nothing_about_itself_until_its_owner_does() -> None:
+    file = place_for("mine")
+    write_profile(file, new_profile({}), replace=False)
+    assert listed()[file].about == ""
+    file.write_text("# For letters.\n" + file.read_text())
+    assert listed()[file].about == "For letters."

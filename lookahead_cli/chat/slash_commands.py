@@ -45,6 +45,10 @@ SLASH_COMMANDS = {
 }
 
 
+ALIASES = {"quit": "exit", "bye": "exit", "clear": "reset", "?": "help"}
+"""What other programs call them."""
+
+
 @dataclass(frozen=True)
 class Order:
     """A slash command as it was typed."""
@@ -63,11 +67,11 @@ def read_order(line: str) -> Order | None:
     if not line.startswith(SLASH) or line.startswith(SLASH * 2):
         return None
     name, _, argument = line[len(SLASH) :].partition(" ")
-    command = SLASH_COMMANDS.get("exit" if name in ("quit", "bye") else name)
+    command = SLASH_COMMANDS.get(ALIASES.get(name, name))
     if command is None:
         raise PromptError(
-            f"/{name} is not a command{nearest(name, SLASH_COMMANDS)}; /help lists them (to say something that begins "
-            "with a slash, type two)"
+            f"/{name} is not a command{nearest(SLASH + name, completions(SLASH))}; /help lists them (to say something "
+            "that begins with a slash, type two)"
         )
     argument = argument.strip()
     if argument and not command.argument:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ PROMPT, CONTINUED = ">>> ", "... "
 BYTE_ORDER_MARK = "\ufeff"
 QUOTES = '"""'
 """A message that begins with these goes on over many lines, until they come again."""
+LOCAL_MODES = 3
+"""Where a terminal's attributes say whether it echoes."""
 
 
 def is_unfinished(text: str) -> bool:
@@ -66,6 +68,30 @@ def typed_messages(editor: PromptSession[str], on_ctrl_c: Callable[[], None]) ->
             return
         else:
             yield unquoted(text)
+
+
+@contextmanager
+def keys_unseen() -> Iterator[None]:
+    """What is typed inside, such as Ctrl-C or the next message, is not shown between the words of an answer. The next
+    prompt has it, unless Ctrl-C came later, which throws away what waits."""
+    if sys.platform == "win32" or sys.stdin is None or not sys.stdin.isatty():
+        yield
+        return
+    import termios
+
+    try:
+        terminal = sys.stdin.fileno()
+        before = termios.tcgetattr(terminal)
+    except (OSError, ValueError, termios.error):  # whatever it is, nobody's keys are shown on it
+        yield
+        return
+    unseen = [*before]
+    unseen[LOCAL_MODES] &= ~termios.ECHO
+    try:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, unseen)
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
 def line_editor(history: Path | None, completions: Callable[[str], list[str]]) -> PromptSession[str]:

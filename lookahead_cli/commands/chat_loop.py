@@ -15,7 +15,7 @@ from lookahead_cli.chat.conversation import Conversation
 from lookahead_cli.chat.saved import file_named, load_conversation, save_conversation
 from lookahead_cli.chat.slash_commands import SLASH_COMMANDS, Order, completions, read_order, said
 from lookahead_cli.chat.talk import Talk, require_chat_template
-from lookahead_cli.commands.chat_input import line_editor, piped_messages, typed_messages
+from lookahead_cli.commands.chat_input import keys_unseen, line_editor, piped_messages, typed_messages
 from lookahead_cli.commands.interrupts import interrupts_end_attempts, interrupts_kept, stops_noted
 from lookahead_cli.commands.notes import tell
 from lookahead_cli.commands.output import writing_output
@@ -26,6 +26,7 @@ from lookahead_cli.render.live import LiveRenderer
 from lookahead_cli.render.palette import NOTE
 from lookahead_cli.render.plain import PlainRenderer
 from lookahead_cli.render.progress import ProgressStatus
+from lookahead_cli.render.summary import counted
 from lookahead_cli.render.terminal import console
 from lookahead_cli.text.prompt import is_unicode
 from lookahead_cli.text.visible import visible
@@ -62,9 +63,13 @@ class ChatLoop:
                     break
             return 0
         self.say(f"{self.talk.session.settings.model.source} · /help lists what can be typed, Ctrl-D leaves")
+        if (loaded := self.parameters.get("load")) is not None:
+            self.tell_turns(loaded)
         with interrupts_end_attempts() as attempt:
             for message in self._typed_messages():
-                if not attempt(partial(self._heed_typed, message)):
+                with keys_unseen():
+                    heeded = attempt(partial(self._heed_typed, message))
+                if not heeded:
                     self._forget_unanswered()
                     self.say("interrupted")
                 if self.left:
@@ -243,7 +248,11 @@ class ChatLoop:
         conversation = load_conversation(file_named(argument))
         conversation.system = conversation.system or self.talk.conversation.system
         self.talk.conversation = conversation
-        self.say(f"{len(conversation.turns)} turns from {argument}")
+        self.tell_turns(argument)
+
+    def tell_turns(self, file: str | Path) -> None:
+        """What has been loaded."""
+        self.say(f"{counted(len(self.talk.conversation.turns), 'turn')} from {file}")
 
 
 ORDERS: dict[str, Callable[[ChatLoop, str], None]] = {

@@ -17,6 +17,10 @@ ANSWERING = "lookahead generate"
 """The command that whoever types a prompt alone is looking for."""
 
 
+HABITS = {"help": "--help", "version": "--version", "run": "generate"}
+"""What other programs call what is here, too."""
+
+
 class Misuse(LookaheadError):
     """A command that is not there."""
 
@@ -26,21 +30,26 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and not ctx.resilient_parsing and not args[0].startswith("-") and args[0] not in self.commands:
-            raise Misuse(unknown_command(ctx.command_path, args, list(self.commands)))
+            raise Misuse(unknown_command(ctx, args))
         return super().resolve_command(ctx, args)
 
 
-def unknown_command(path: str, typed: list[str], names: list[str]) -> str:
+def unknown_command(context: Any, typed: list[str]) -> str:
     """What to type instead of a command that is not there."""
     from lookahead_cli.layers import shown
     from lookahead_cli.profile import nearest
 
+    names = list(context.command.commands)
     said = f"there is no command {shown(typed[0])}"
+    if context.command_path != "lookahead":
+        return said + (nearest(typed[0], names) or f"; there are {', '.join(names)}")
+    if habit := HABITS.get(typed[0]):
+        return f'{said}; did you mean "{habit}"?'
+    if meant := [path for path, _ in commands_below(context) if path.endswith(f" {typed[0]}")]:
+        return f"{said}; did you mean {' or '.join(meant)}?"
     if hint := nearest(typed[0], names):
         return said + hint
-    if path == "lookahead":
-        return f"{said}; to have that answered: {ANSWERING} {shlex.quote(shown(typed[0])[1:-1])}"
-    return f"{said}; there are {', '.join(names)}"
+    return f"{said}; to have that answered: {ANSWERING} {shlex.quote(shown(typed[0])[1:-1])}"
 
 
 def explained(error: TyperException) -> str:

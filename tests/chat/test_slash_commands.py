@@ -24,13 +24,15 @@ def test_an_order_has_a_name_and_what_stands_behind_it() -> None:
     assert read_order("/set temperature 0.7") == Order("set", "temperature 0.7")
     assert read_order("/help") == Order("help", "")
     assert read_order("/save  my talk.json ") == Order("save", "my talk.json")
-    assert read_order("/quit") == read_order("/exit")
+    assert read_order("/quit") == read_order("/bye") == read_order("/exit")
+    assert read_order("/clear") == read_order("/reset")
+    assert read_order("/?") == read_order("/help")
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("/hlep", '/hlep is not a command; did you mean "help"'),
+        ("/hlep", '/hlep is not a command; did you mean "/help"'),
         ("/", "is not a command"),
         ("/usr/bin is a folder", "type two"),
         ("/save", "/save lacks something: type /save FILE"),

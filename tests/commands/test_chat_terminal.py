@@ -82,6 +82,27 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(letters: str, env: dict[str
     assert screen.wait_for_end() == 0
 
 
+def test_what_is_typed_during_an_answer_is_not_shown_in_it_but_obeyed_after_it(
+    letters: str, env: dict[str, str]
+) -> None:
+    screen = chat(letters, env, "-n", "1500", "--strategy", "greedy")
+    screen.process.send("hello" + ENTER)
+    screen.wait_for(r"[^\x1b\s]{30}")
+    screen.process.send("/set max_new_tokens 3000" + ENTER)
+    screen.wait_for("max_new_tokens = 3000")
+    answer, _, later = "\n".join(screen.all_rows).partition("1500 tokens · ")
+    assert "/set" not in answer
+    assert later.count(">>> /set max_new_tokens 3000") == 1
+    screen.process.send("hello" + ENTER)
+    screen.wait_for(r"[^\x1b\s]{30}")
+    screen.process.send(CTRL_C)
+    screen.wait_for("interrupted · ")
+    assert not any("^C" in row for row in screen.all_rows)
+    screen.wait_for(">>>")
+    screen.process.send(CTRL_D)
+    assert screen.wait_for_end() == 0
+
+
 def test_ctrl_c_at_the_prompt_says_how_to_leave(letters: str, env: dict[str, str]) -> None:
     screen = chat(letters, env)
     screen.process.send("half a mess" + CTRL_C)
@@ -101,9 +122,22 @@ def test_a_full_context_is_told(tmp_path: Path, env: dict[str, str]) -> None:
     assert screen.wait_for_end() == 0
 
 
+def test_a_conversation_that_goes_on_says_how_much_there_was(letters: str, env: dict[str, str], tmp_path: Path) -> None:
+    file = str(tmp_path / "talk.json")
+    screen = chat(letters, env)
+    screen.answer("hello")
+    screen.say(f"/save {file}", "saved in")
+    screen.process.send(CTRL_D)
+    assert screen.wait_for_end() == 0
+    later = chat(letters, env, "--load", file)
+    assert any(row.startswith("1 turn from ") for row in later.rows)
+    later.process.send(CTRL_D)
+    assert later.wait_for_end() == 0
+
+
 def test_mistakes_are_told_and_the_chat_goes_on(letters: str, env: dict[str, str]) -> None:
     screen = chat(letters, env)
-    screen.say("/stast", 'did you mean "stats"')
+    screen.say("/stast", 'did you mean "/stats"')
     screen.say("/set temperature hot", 'temperature: "hot" is not allowed')
     screen.say("/load nothing.json", "No such file")
     assert len(screen.answer("hello")) == 8

@@ -118,6 +118,11 @@ def test_the_help_of_a_command_shows_lines_and_examples(lookahead: Lookahead) ->
     [
         (["genrate", "hi"], 'there is no command "genrate"; did you mean "generate"?'),
         (["Name three rivers."], "to have that answered: lookahead generate 'Name three rivers.'"),
+        (["help"], 'there is no command "help"; did you mean "--help"?'),
+        (["pull", "owner/name"], 'there is no command "pull"; did you mean lookahead models pull?'),
+        (["list"], 'there is no command "list"; did you mean lookahead profiles list or lookahead models list?'),
+        (["models", "ls"], 'there is no command "ls"; did you mean "list"?'),
+        (["models", "serve"], 'there is no command "serve"; there are list, pull, info, rm, path'),
         (["-p", "hi"], "there is no option -p before a command; did you mean lookahead generate -p ...?"),
         (["--model", "x", "generate"], "did you mean lookahead generate --model ...?"),
         (["--nonsense"], "there is no option --nonsense; see lookahead --help"),
