@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +25,10 @@ from lookahead_cli.profile import (
 from lookahead_cli.profile_file import Fault, FaultyProfile, ProfileFile, read_profile, told_place
 from lookahead_cli.text.prompt import is_unicode
 
-PROFILE_VARIABLE = "LOOKAHEAD_PROFILE"
+PREFIX = "LOOKAHEAD_"
+PROFILE_VARIABLE = f"{PREFIX}PROFILE"
+OTHER_VARIABLES = (PROFILE_VARIABLE, f"{PREFIX}CACHE", f"{PREFIX}DEBUG")
+"""Those that set no key."""
 PROFILE_ONLY = {("model", "allow")}
 """Risks are taken in a profile, by name, where they can be seen; not by a variable that happens to be set."""
 
@@ -76,7 +80,16 @@ class Resolved:
 
 def variable(section: str, key: str) -> str:
     """The environment variable that sets a key."""
-    return "LOOKAHEAD_MODEL" if (section, key) == ("model", "source") else f"LOOKAHEAD_{keyword(section, key).upper()}"
+    return "LOOKAHEAD_MODEL" if (section, key) == ("model", "source") else f"{PREFIX}{keyword(section, key).upper()}"
+
+
+def misspelt_variables(environ: Iterable[str]) -> dict[str, str]:
+    """Names that look like one of our variables and are none, each with the one that was probably meant."""
+    settings = (variable(section, key) for section, keys in SECTIONS.items() for key in keys.model_fields)
+    ours = {name.removeprefix(PREFIX): name for name in (*OTHER_VARIABLES, *settings)}
+    strange = [name for name in environ if name.startswith(PREFIX) and name not in ours.values()]
+    close = {name: get_close_matches(name.removeprefix(PREFIX), ours, n=1) for name in strange}
+    return {name: ours[meant[0]] for name, meant in close.items() if meant}
 
 
 def keyword(section: str, key: str) -> str:

@@ -31,6 +31,7 @@ def advice(report: Report) -> list[str]:
         *about_threads(report),
         *about_load(report),
         *about_folders(report),
+        *about_variables(report),
         *about_speed(report),
     ]
 
@@ -120,6 +121,13 @@ def about_folders(report: Report) -> Iterator[str]:
         )
     if report.hub_offline:
         yield "HF_HUB_OFFLINE is set: of the hub only models that are in its cache can be used, nothing is downloaded"
+
+
+def about_variables(report: Report) -> Iterator[str]:
+    from lookahead_cli.layers import misspelt_variables
+
+    for name, meant in misspelt_variables(report.variables).items():
+        yield f"the variable {name} is none of ours and sets nothing: {meant} was probably meant"
 
 
 def about_speed(report: Report) -> Iterator[str]:

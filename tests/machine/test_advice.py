@@ -58,6 +58,8 @@ def test_a_healthy_machine_gets_no_advice() -> None:
         ({"processor": Processor("one", 8, 8, "", 6.0)}, "load average 6.0 on 8 cores"),
         ({"cache": Storage(Path("c"), 0, GB, None)}, "only 1.0 GB are free on the disk of the cache folder"),
         ({"hub_offline": True}, "HF_HUB_OFFLINE is set"),
+        ({"variables": {"LOOKAHEAD_TEMPERATUR": "1", "LOOKAHEAD_CACHE": "c", "LOOKAHEAD_MODEL": "m"}},
+         "the variable LOOKAHEAD_TEMPERATUR is none of ours and sets nothing: LOOKAHEAD_TEMPERATURE was"),
         ({"idle_nvidia": True}, "there is an NVIDIA GPU, but this torch (2.9+cpu) cannot use it"),
         ({"accelerators": [Accelerator("cuda:0", "H", GB, GB)]}, "though there is cuda:0 (H): --device cuda:0"),
         ({"speed": replace(SPEED, same_tokens=False)}, "different tokens"),
