@@ -81,7 +81,7 @@ def load(folder: Path, wish: Wish, progress: Progress = silent) -> LoadedModel:
     if wish.dtype not in DTYPES:
         raise ModelError(f"dtype is {wish.dtype!r}, which is not one of {', '.join(DTYPES)}.")
     weights = check_folder(folder, wish.allow)
-    progress(f"loading {folder.name}")
+    progress("loading the weights")
     architecture = lean_architecture(folder, wish, weights)
     if architecture is not None:
         return _load_lean(folder, wish, weights, architecture)

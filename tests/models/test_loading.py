@@ -79,6 +79,12 @@ def test_loaded_model_is_that_of_transformers_and_touches_no_network(
     assert loaded.parameters == pytest.approx(reference.num_parameters(), rel=0.02), "norms may be left out"
 
 
+def test_what_is_being_loaded_is_not_called_by_a_folder_of_the_cache(llama: Path) -> None:
+    said: list[str] = []
+    load(llama, Wish(device="cpu"), lambda activity, fraction=None: said.append(activity))
+    assert said == ["loading the weights"]
+
+
 def test_the_transformers_model_is_ready_to_run(llama: Path) -> None:
     model = model_of(load_folder(llama, runner="transformers"))
     assert not model.training
