@@ -26,7 +26,7 @@ from lookahead_cli.commands.output import writing_output
 from lookahead_cli.errors import Interrupted, LookaheadError, ResourceError
 from lookahead_cli.profile import Settings, draw_seed
 from lookahead_cli.render.batch_progress import BatchProgress
-from lookahead_cli.render.progress import ProgressStatus, duration
+from lookahead_cli.render.progress import ProgressStatus, spent
 from lookahead_cli.render.summary import counted
 from lookahead_cli.render.terminal import console
 
@@ -188,7 +188,7 @@ def summary(wanted: OutputWanted, tally: Tally) -> list[str]:
         said.append(f"done before: {counted(tally.known, 'record')}{failed}")
     if tally.done:
         said.append(
-            f"{counted(tally.done, 'record')} answered in {duration(tally.seconds)}: {tally.tokens:,} tokens, "
+            f"{counted(tally.done, 'record')} answered in {spent(tally.seconds)}: {tally.tokens:,} tokens, "
             f"{tally.tokens_per_second:.1f} tokens/s, {tally.tokens_per_step:.2f} tokens per step"
         )
     if tally.failed:

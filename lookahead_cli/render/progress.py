@@ -17,6 +17,8 @@ from lookahead_cli.text.visible import visible
 
 SECONDS_UNSEEN = 0.5
 """What is over sooner is not shown: it would only flicker."""
+SECONDS_WORTH_A_FRACTION = 9.95
+"""Below, "9.9 s" says more than "0:10"."""
 BAR_WIDTH = 24
 """Cells."""
 
@@ -122,3 +124,8 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def spent(seconds: float) -> str:
+    """The same for what is over: "0.6 s" where a clock would show next to nothing."""
+    return f"{seconds:.1f} s" if seconds < SECONDS_WORTH_A_FRACTION else duration(seconds)

@@ -7,7 +7,7 @@ import pytest
 from lookahead_cli.batch.results import Failure, Result
 from lookahead_cli.batch.tally import Tally
 from lookahead_cli.render.batch_progress import parts
-from lookahead_cli.render.progress import duration
+from lookahead_cli.render.progress import duration, spent
 
 
 def result(number: int, fraction: float | None) -> Result:
@@ -47,3 +47,8 @@ def test_what_an_earlier_run_has_done_does_not_make_this_one_look_fast() -> None
 @pytest.mark.parametrize(("seconds", "shown"), [(0.4, "0:00"), (65, "1:05"), (3599.6, "1:00:00"), (7200, "2:00:00")])
 def test_durations(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.04, "0.0 s"), (0.61, "0.6 s"), (9.9, "9.9 s"), (75, "1:15")])
+def test_a_short_time_that_is_over_has_a_fraction(seconds: float, shown: str) -> None:
+    assert spent(seconds) == shown
