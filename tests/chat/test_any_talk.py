@@ -129,7 +129,10 @@ def save(kind: str, folder: Path) -> Path:
     return save_with_letters(folder, {**REWINDABLE, **RUNNING_STATE}[kind]())
 
 
-@pytest.fixture(scope="module", params=["lean", "transformers", "mistral", "mamba"])
+@pytest.fixture(
+    scope="module",
+    params=["lean", "transformers", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mistral", "mamba"))],
+)
 def sessions(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, one_thread: None
 ) -> Iterator[tuple[Session, Session]]:
