@@ -18,6 +18,8 @@ from lookahead_cli.text.visible import visible
 from lookahead_cli.toml_text import toml_comment, toml_value
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from lookahead_cli.profile_listing import ListedProfile
 
 WIDEST_VALUE = 44
@@ -25,19 +27,19 @@ WIDEST_VALUE = 44
 DEFAULT = "default"
 
 
-def profile_tables(profiles: Sequence[ListedProfile]) -> list[Table]:
-    """A table for each folder, a line for each profile; those that a bare name does not mean are dim."""
-    folders = dict.fromkeys(profile.file.parent for profile in profiles)
-    return [
-        profile_table(folder, [profile for profile in profiles if profile.file.parent == folder])
-        for folder in sorted(folders, key=profile_folders().index)
-    ]
+def profile_tables(profiles: Sequence[ListedProfile]) -> list[RenderableType]:
+    """For each folder its path and a table, a line for each profile; those that a bare name does not mean are dim."""
+    shown: list[RenderableType] = []
+    for folder in sorted(dict.fromkeys(profile.file.parent for profile in profiles), key=profile_folders().index):
+        # Not the title of the table: that would be broken to its width, which may be less than a path needs.
+        shown.append(Text(visible(str(folder.absolute())), style="bold"))
+        shown.append(profile_table([profile for profile in profiles if profile.file.parent == folder]))
+    return shown
 
 
-def profile_table(folder: Path, profiles: Sequence[ListedProfile]) -> Table:
+def profile_table(profiles: Sequence[ListedProfile]) -> Table:
     """Those in one folder."""
-    title = Text(visible(str(folder.absolute())), style="bold")
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("profile", "model", "what it is"):
         table.add_column(heading, overflow="fold")
     for profile in profiles:
